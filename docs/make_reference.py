@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import fairdrop
-from fairdrop import reproduce
+from fairdrop import _core, reproduce
 from fairdrop.cli.parser import build_parser
+from fairdrop.parts.discipline import OPTIONAL
 from fairdrop.reproduce.define.definition import Scheme
 
 DOCS = Path(__file__).resolve().parent
@@ -105,6 +106,10 @@ def names_in(text: str) -> list[str]:
     return [found[1] for found in _SECTION.finditer(text)]
 
 
+#: What objects of these classes are given, beside what they have themselves.
+_TOLD = {"Discipline": ("Packet", "Queue", "Stream"), "CongestionControl": ("Ack", "CongestionEvent", "RateSample")}
+
+
 def _python() -> str:
     """Every public name of the package, with its signature and what its docstring says."""
     parts = []
@@ -116,6 +121,7 @@ def _python() -> str:
             parts += [_entry(f"fairdrop.{name}.{one}", getattr(found, one), "####") for one in inner]
         elif name != "__version__":
             parts.append(_entry(f"fairdrop.{name}", found, "###"))
+            parts += [_entry(one, getattr(_core, one), "####") for one in _TOLD.get(name, ())]
     return "\n\n".join(parts)
 
 
@@ -128,18 +134,31 @@ def _entry(name: str, found: Any, level: str) -> str:
     if issubclass(found, Exception):
         return "\n\n".join(lines)
     rows = []
-    for inner, member in vars(found).items():
-        if inner.startswith("_"):
-            continue
+    if found is fairdrop.Discipline:
+        rows += [[f"`{inner}()`", _code(text)] for inner, text in OPTIONAL.items()]
+    for inner, member in _members(found):
         plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        kind = isinstance(member, property | cached_property)
         text = inspect.getdoc(plain) or ""
-        if inspect.isfunction(plain) or kind:
-            call = "" if kind else _call(plain)
-            rows.append([f"`{inner}{call}`", " ".join(_code(text).split())])
+        if isinstance(member, property | cached_property) or inspect.isgetsetdescriptor(member):
+            rows.append([f"`{inner}`", " ".join(_code(text).split())])
+        elif inspect.isfunction(plain) or inspect.ismethoddescriptor(plain):
+            rows.append([f"`{inner}{_call(plain)}`", " ".join(_code(text).split())])
+        elif "ClassVar" in str(vars(found).get("__annotations__", {}).get(inner)):
+            rows.append([f"`{inner}`", _code(_comment(found, inner))])
     fields = dataclasses.fields(found) if dataclasses.is_dataclass(found) else ()
     rows += [[f"`{field.name}`", _code(_comment(found, field.name))] for field in fields]
     return "\n\n".join([*lines, *([_table(["member", "meaning"], rows)] if rows else [])])
+
+
+def _members(found: type) -> Iterator[tuple[str, Any]]:
+    """What a class has of its own, and of the compiled class below it, which has it in no order."""
+    shown: dict[str, Any] = {}
+    for one in found.__mro__:
+        if one in vars(_core).values():
+            shown = shown | {name: member for name, member in sorted(vars(one).items()) if name not in shown}
+        elif one is found:
+            shown |= vars(one)
+    yield from ((name, member) for name, member in shown.items() if not name.startswith("_"))
 
 
 def _signature(name: str, signature: str) -> str:

@@ -10,7 +10,7 @@ from fairdrop import _core
 from fairdrop.packaged import located
 from fairdrop.parts.registry import load_file, parts_of, registered
 from fairdrop.result import Result
-from fairdrop.scenario import ScenarioError, check_seed, listed, source_of
+from fairdrop.scenario import ScenarioError, check_seed, limit_s, listed, source_of
 
 __all__ = ["KEYS", "replay"]
 
@@ -32,6 +32,7 @@ def replay(
     threads: int | None = None,
     progress: bool = False,
     command: list[str] | None = None,
+    run_timeout: str | float | None = None,
 ) -> Result:
     """Feed a pcap or pcapng file through a queue, and return what became of every flow.
 
@@ -41,7 +42,7 @@ def replay(
     offers on average, which congests it. ``key`` says what makes a flow: ``"5tuple"``, ``"src"``, ``"dst"`` or
     ``"src-dst"``. ``speed`` runs time faster. Silences longer than ``max_gap`` are shortened to it (None keeps
     them). The queue is that of ``scenario`` (only its ``[queue]`` is read) with ``settings`` applied; by default
-    CHOKe over 300 packets.
+    CHOKe over 300 packets. A run that takes longer than ``run_timeout`` is ended, as in :meth:`Scenario.run`.
 
     ``seeds`` runs have the seeds ``seed``, ``seed`` + 1, and so on.
 
@@ -78,6 +79,7 @@ def replay(
                 command=command,
                 parts=parts_of(registered()),
                 load=load_file,
+                run_timeout=limit_s(run_timeout),
             )
         )
     except ValueError as error:

@@ -18,6 +18,7 @@ from fairdrop import _core
 
 __all__ = [
     "DOCUMENT",
+    "PART",
     "RESULT",
     "SCENARIO",
     "VECTOR",
@@ -34,6 +35,7 @@ __all__ = [
 # The most bytes of a file, by what it is.
 SCENARIO = _core.MAX_TEXT_BYTES
 VECTOR = 64 << 20
+PART = 256 << 20
 DOCUMENT = 256 << 20
 RESULT = _core.MAX_RESULT_BYTES
 _KINDS = {

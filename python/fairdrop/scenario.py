@@ -113,15 +113,20 @@ class Scenario:
         command: list[str] | None = None,
         trace: str | PathLike[str] | None = None,
         resume: str | PathLike[str] | None = None,
+        run_timeout: str | float | None = None,
     ) -> Result:
         """Simulate under ``seeds`` seeds, on all cores unless ``threads`` says otherwise.
 
         Ctrl-C stops the work; the result then holds what was finished and says so in ``complete``. ``trace`` is a
         directory for event traces of every run. ``resume`` is one that holds finished runs of this scenario: they are
         not simulated again, and those that are finished now are kept there until the result is written there. Raises
-        ScenarioError when it holds something else.
+        ScenarioError when it holds something else. A run that takes longer than ``run_timeout``, in seconds or as
+        ``"60s"``, is ended and listed in ``failed``; a call of a part that cannot be ended then, outside Python, ends
+        the process.
         """
-        return self._simulate(None, seeds, threads, progress, command, trace=trace, resume=resume)
+        return self._simulate(
+            None, seeds, threads, progress, command, trace=trace, resume=resume, run_timeout=run_timeout
+        )
 
     def compare(
         self,
@@ -134,18 +139,21 @@ class Scenario:
         with_model: bool = False,
         trace: str | PathLike[str] | None = None,
         resume: str | PathLike[str] | None = None,
+        run_timeout: str | float | None = None,
     ) -> Result:
         """Simulate under each of ``disciplines`` (all when None) in the place of the scenario's own.
 
-        The same seed gives the same sources under every discipline. ``trace`` and ``resume`` are as in ``run``; more
-        disciplines and seeds may be asked for than were finished. ``with_model`` puts beside it what the model
-        of CHOKe says; raises NotModelledError, before anything is simulated, when that does not apply.
+        The same seed gives the same sources under every discipline. ``trace``, ``resume`` and ``run_timeout`` are as in
+        ``run``; more disciplines and seeds may be asked for than were finished. ``with_model`` puts beside it what the
+        model of CHOKe says; raises NotModelledError, before anything is simulated, when that does not apply.
         """
         names = _names(disciplines)
         if names is None:
             names = [entry["name"] for entry in catalogue()["disciplines"]]
         model = self._model_beside(names) if with_model else None
-        return self._simulate(names, seeds, threads, progress, command, model, trace=trace, resume=resume)
+        return self._simulate(
+            names, seeds, threads, progress, command, model, trace=trace, resume=resume, run_timeout=run_timeout
+        )
 
     def live(
         self,
@@ -228,7 +236,9 @@ class Scenario:
         trace: str | PathLike[str] | None,
         resume: str | PathLike[str] | None,
         live: list[str] | None = None,
+        run_timeout: str | float | None = None,
     ) -> Result:
+        limit = limit_s(run_timeout)
         _check_count("seeds", seeds)
         if threads is not None:
             _check_count("threads", threads)
@@ -236,8 +246,9 @@ class Scenario:
             host = None if live is None else (find_program(), self._file, live)
             with nullcontext() if resume is None else held(resume):
                 done = self.inner.simulate(
-                    disciplines, seeds, threads, progress, command, trace=trace, resume=resume, live=host
-                )
+                    disciplines, seeds, threads, progress, command,
+                    trace=trace, resume=resume, live=host, run_timeout=limit,
+                )  # fmt: skip
             return Result(done, model)
         except ValueError as error:
             raise ScenarioError(str(error)) from None
@@ -321,6 +332,19 @@ def listed(name: str, values: Iterable[str], example: str) -> list[str]:
         apart = [word.strip() for word in values.split(",")]
         raise ScenarioError(f"{name} = {values!r} is one text; valid: a list, such as {apart if values else [example]}")
     return list(values)
+
+
+def limit_s(run_timeout: str | float | None) -> float | None:
+    """How long a run may take, in seconds. Raises ScenarioError for what is no time above 0."""
+    if run_timeout is None:
+        return None
+    try:
+        seconds = _core.seconds(str(run_timeout))
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise ScenarioError(f"run_timeout = {run_timeout!r} is not valid; valid: a time above 0, such as 60s")
+    return seconds
 
 
 def _names(disciplines: Iterable[str] | None) -> list[str] | None:

@@ -18,7 +18,7 @@ LAYERS = (
     ("cli",),
     ("advise", "characterize"),
     ("reproduce", "study"),
-    ("capture", "changes", "host"),
+    ("capture", "changes", "host", "part_check"),
     ("scenario",),
     ("result",),
     ("report",),

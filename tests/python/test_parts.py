@@ -20,6 +20,7 @@ import pages
 from fairdrop import Discipline, param
 from fairdrop.parts import registry
 from patience import PATIENCE, wait_for
+from test_replay import packet, pcap
 
 CONGESTED = """\
 duration = 20
@@ -155,6 +156,86 @@ def test_kinds_of_parameters():
     assert told["g"] == ("", "up", 'one of "up", "down"')
 
 
+class Written(Discipline):
+    """Has defaults and ranges with units."""
+
+    target = param.seconds("200ms", "1ms", "1min", doc="A time.")
+    room = param.packets("30p", high="1000p")
+    size = param.bytes_("2kB", "1B", "1MiB")
+    pace = param.rate("2mbit", "1kbit", "1gbit")
+
+    def enqueue(self, packet):
+        assert (self.target, self.room, self.size, self.pace) == (0.2, 30, 2000, 2_500_000)
+        self.drop(packet, "filter")
+
+
+def test_defaults_may_have_units():
+    scenario_of(Written, "queue.written.pace=2.5mbit").run()
+    fairdrop.register(Written)
+    (entry,) = [entry for entry in fairdrop.catalogue()["disciplines"] if entry["name"] == "written"]
+    told = {one["name"]: one["valid"] for one in entry["parameters"]}
+    assert told["target"].startswith("a time from 0.001 to 60 s"), told
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape('queue.written.target = "2min" is not valid')):
+        scenario_of(Written, "queue.written.target=2min")
+    for make, text, said in (
+        (param.seconds, "200m", '"200m" is not a time; valid: 0 s or more, for example "20ms"'),
+        (param.packets, "3 parcels", '"3 parcels" is not a number of packets; valid: 0 or more, for example "300p"'),
+        (param.bytes_, "2kp", '"2kp" is not a size; valid: 0 bytes or more, for example "10kB"'),
+        (param.rate, "fast", '"fast" is not a rate'),
+    ):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            make(text)
+
+
+class Shares(Discipline):
+    """Drops what is over its share, and what waited longest for it."""
+
+    causes = ("over_share", "oldest")
+    seen = 0
+
+    def enqueue(self, packet):
+        self.seen += 1
+        if self.seen % 70 == 0:
+            return self.drop(packet, "over_share")
+        if len(self.queue) >= self.limit:
+            oldest = self.queue.pop()
+            self.drop(oldest, "oldest" if self.seen % 2 else "overflow")
+        self.queue.push(packet)
+
+
+def test_causes_of_ones_own_are_counted(tmp_path):
+    result = scenario_of(Shares).run(trace=tmp_path / "trace")
+    (run,) = result.document["runs"]
+    queue = run["queues"][0]
+    drops = {cause: packets for cause, packets in queue["drops"].items() if packets}
+    assert set(drops) == {"over_share", "oldest", "overflow"}
+    assert sum(drops.values()) == queue["total"]["dropped"]["packets"]
+    for rows in (run["groups"], run["flows"]):
+        assert sum(row["drops"].get("over_share", 0) for row in rows) == drops["over_share"]
+    told = {}
+    for row in result.drops.rows():
+        told[row["cause"]] = told.get(row["cause"], 0) + row["packets"]
+    assert told == drops
+    assert {row["cause"] for row in result.link_drops.rows()} == set(drops)
+    again = fairdrop.result.result_of(result.document)
+    assert again.drops.rows() == result.drops.rows(), "they are read back"
+    result.report(tmp_path / "page.html")
+    assert "over share" in (tmp_path / "page.html").read_text()
+    (traced,) = (tmp_path / "trace").rglob("*.parquet")
+    table = pytest.importorskip("pyarrow.parquet").read_table(traced).to_pydict()
+    assert {cause for cause in table["cause"] if cause} == set(drops)
+
+
+def test_causes_of_ones_own_are_declared():
+    def refused(causes):
+        with pytest.raises(ValueError) as raised:
+            fairdrop.register(type("Bad", (Discipline,), {"causes": causes}))
+        return str(raised.value)
+
+    assert refused(("over share",)).startswith('bad: "over share" is not valid among its causes; valid: a name')
+    assert "that no cause of the library has" in refused(("overflow",))
+
+
 def test_bad_classes_are_refused():
     def refused(**attributes):
         with pytest.raises(ValueError) as raised:
@@ -212,6 +293,167 @@ def test_a_file_with_a_near_miss_is_refused_by_the_command(folder, fairdrop):
     refused = fairdrop("run", folder / "own.toml")
     assert refused.returncode == 2 and "mine: the method enque is not valid" in refused.stderr, refused.stderr
     assert "parts: mine.py: " in refused.stderr and "valid: enqueue, or _enque for" in refused.stderr
+
+
+class NoTimer(Discipline):
+    """Sets a timer that it does not have."""
+
+    def enqueue(self, packet):
+        self.queue.push(packet)
+        self.set_timer(0.1)
+
+
+def test_a_timer_without_its_method_is_refused():
+    with pytest.raises(fairdrop.ScenarioError, match=r"no_timer: ValueError: set_timer has nothing to call: the class"):
+        scenario_of(NoTimer).run()
+
+
+class Refuses(Discipline):
+    """Gives no packet, from its tenth on or ever, with a timer or without."""
+
+    first = param.integer(0)
+    timed = param.switch(False)
+    given = 0
+
+    def enqueue(self, packet):
+        if len(self.queue) < self.limit:
+            self.queue.push(packet)
+        else:
+            self.drop(packet, "overflow")
+        self.again()
+
+    def dequeue(self):
+        self.given += 1
+        return self.queue.pop() if self.given < self.first else None
+
+    def again(self):
+        self.set_timer(0.5 if self.timed else None)
+
+    def timer(self):
+        self.again()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ((), "it gave no packet to send, though 1 packet waits and no timer is set: the link stays idle; valid: "),
+        (("first=100",), "it gave no packet to send, though "),
+        (("timed=true",), "it has given no packet to send to the end of the run, though 20 packets wait (in dequeue"),
+    ],
+)
+def test_a_discipline_that_holds_packets_for_ever_ends_the_run(settings, said):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(f"refuses: {said}")):
+        scenario_of(Refuses, *(f"queue.refuses.{setting}" for setting in settings)).run()
+
+
+def test_a_discipline_may_hold_packets_back_with_a_timer():
+    """It gives some, and then none: how long is its affair as long as its timer is set."""
+    result = scenario_of(Refuses, "queue.refuses.first=100", "queue.refuses.timed=true").run()
+    assert result.document["runs"][0]["queues"][0]["max_packets"] == 20
+
+
+def test_a_replay_says_that_packets_are_held_for_ever(tmp_path):
+    fairdrop.register(Refuses)
+    capture = tmp_path / "x.pcap"
+    capture.write_bytes(pcap([packet(at * 1_000_000, 1000, 1) for at in range(50)]))
+    with pytest.raises(fairdrop.ScenarioError, match="refuses: it gave no packet to send, though 1 packet waits"):
+        fairdrop.replay(capture, disciplines=["refuses"])
+
+
+class Ticks(Discipline):
+    """Is called again after the least time that there is."""
+
+    def enqueue(self, packet):
+        self.queue.push(packet)
+        self.timer()
+
+    def timer(self):
+        self.set_timer(1e-9)
+
+
+def test_time_that_does_not_go_on_ends_the_run():
+    said = r"ticks: its timer was called 65536 times within 0\.000065\d+ s, while \d packets? arrived: simulated time"
+    with pytest.raises(fairdrop.ScenarioError, match=said):
+        scenario_of(Ticks).run()
+
+
+class NoNumber(Discipline):
+    """Shows what is no number."""
+
+    internals = ("avg",)
+    avg = 0.0
+
+    def enqueue(self, packet):
+        self.queue.push(packet)
+        self.avg = float("nan")
+
+
+def test_internals_are_numbers():
+    with pytest.raises(fairdrop.ScenarioError, match="no_number: avg = NaN is not valid among its internals; valid: a"):
+        scenario_of(NoNumber).run()
+
+
+class Endless(Discipline):
+    """Goes on for ever at its hundredth packet under even seeds, whatever is raised in it, or for one packet."""
+
+    stubborn = param.switch(False)
+    seen = 0
+
+    def __init__(self):
+        self.goes_on = self.random("luck").bits() % 2 == 0
+
+    def enqueue(self, packet):
+        self.seen += 1
+        while self.goes_on and self.seen > 99:
+            try:
+                while True:
+                    pass
+            except BaseException:
+                if not self.stubborn:
+                    raise
+        if len(self.queue) < self.limit:
+            self.queue.push(packet)
+        else:
+            self.drop(packet, "overflow")
+
+
+def test_a_call_without_end_ends_its_run_alone():
+    result = scenario_of(Endless, "duration=6").run(seeds=4, threads=1, run_timeout="500ms")
+    kept, failed = (len(result.document["runs"]), len(result.failed))
+    assert kept and failed and kept + failed == 4
+    error = result.failed[0]["error"]
+    said = r"endless: it was still at work after 0\.5 s \(--run-timeout\) \(in enqueue, at [\d.]+ s, packet 100\)\n"
+    assert re.match(said, error), error
+    assert "while True:" in error
+
+
+def test_a_run_that_takes_too_long_is_ended():
+    with pytest.raises(fairdrop.ScenarioError) as raised:
+        scenario_of(Named, "duration=10000", "queue.discipline=choke").run(run_timeout=1e-6)
+    said = r"choke: the run took longer than 0\.000001 s \(--run-timeout\), and was ended at [\d.]+ s of 10000 s of"
+    assert re.match(said, str(raised.value))
+    with pytest.raises(fairdrop.ScenarioError, match="run_timeout = '0s' is not valid; valid: a time above 0"):
+        scenario_of(Named).run(run_timeout="0s")
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_the_command_ends_where_ctrl_c_does_not_come(stubborn, folder):
+    """As in a job that a shell has begun with ``&``: SIGINT is ignored. Not every call can be interrupted, either."""
+    waits = '            __import__("threading").Event().wait()\n'
+    (folder / "mine.py").write_text(STUCK.replace("            pass\n", waits if stubborn else "            pass\n"))
+    (folder / "own.toml").write_text('parts = ["mine.py"]\n' + CONGESTED.format(name="stuck"))
+    command = [sys.executable, "-m", "fairdrop", "run", "own.toml", "--run-timeout", "200ms"]
+    script = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
+    done = subprocess.run(script, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode in ((1,) if stubborn else (1, 2)) and "Traceback" not in done.stderr.splitlines()[0]
+    said = "stuck, seed 1: it was still at work after 0.2 s" if stubborn else "stuck: it was still at work after 0.2 s"
+    assert said in done.stderr, done.stderr
+
+
+def test_a_sweep_ends_its_long_runs(folder, fairdrop):
+    (folder / "s.toml").write_text('base = "own.toml"\nseeds = 1\n[axes]\nduration = [6, 100000]\n')
+    done = fairdrop("sweep", "s.toml", "--run-timeout", "1s")
+    assert done.returncode == 1 and "mine: the run took longer than 1 s (--run-timeout)" in done.stderr, done.stderr
 
 
 def test_ranges_have_a_lower_and_an_upper_end():
@@ -326,7 +568,7 @@ class Wrong(Discipline):
             self.drop(packet, "bad luck")
 
     def dequeue(self):
-        return 5 if self.way == "strange" else None
+        return 5 if self.way == "strange" else self.queue.pop()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ import sys
 import pytest
 
 import fairdrop
+from fairdrop import CongestionControl, Discipline
+from fairdrop.parts.congestion import HOOKS as OF_CONTROLS
+from fairdrop.parts.discipline import HOOKS as OF_DISCIPLINES
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 # A path of a source file in code type, and what follows it up to the next one or the end of the paragraph.
@@ -41,6 +44,18 @@ def test_generated_sections_are_those_of_the_program(root, maker):
     for page in maker.pages():
         text = page.read_text(encoding="utf-8")
         assert text == maker.rewritten(text, made), f"{page.relative_to(root)} is out of date: make generate"
+
+
+@pytest.mark.parametrize("class_", [fairdrop.Discipline, fairdrop.CongestionControl])
+def test_every_member_of_a_part_is_in_the_reference(root, class_):
+    """Also what the compiled class below it has, and the methods that a class may have beside."""
+    text = (root / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    entry = text.split(f"### `fairdrop.{class_.__name__}`\n")[1].split("\n### ")[0]
+    shown = dict(re.findall(r"^\| `(\w+)[^`]*` \| (.*) \|$", entry, re.MULTILINE))
+    members = {name for name in dir(class_) if not name.startswith("_")}
+    hooks = {Discipline: OF_DISCIPLINES, CongestionControl: OF_CONTROLS}[class_]
+    assert (members | set(hooks)) - set(shown) == set()
+    assert all(shown[name] for name in members), "each is explained"
 
 
 def test_everything_of_the_program_has_its_place(maker):

@@ -53,7 +53,8 @@ def compare(options: Namespace) -> int:
 
 
 def _compared_live(scenario: Scenario, options: Namespace) -> Result:
-    for name, given in (("--with-model", options.with_model), ("--trace", options.trace)):
+    alone = (("--with-model", options.with_model), ("--trace", options.trace), ("--run-timeout", options.run_timeout))
+    for name, given in alone:
         if given:
             raise ValueError(f"{name} is given together with --live; valid: one of them")
     resume = _simulation(options)["resume"]
@@ -95,6 +96,7 @@ def replay(options: Namespace) -> int:
             settings=names.settings(options.settings),
             seeds=options.seeds,
             seed=1 if options.seed is None else options.seed,
+            run_timeout=options.run_timeout,
             **_work(options),
         )
         return _finish(result, options)
@@ -236,12 +238,14 @@ def _work(options: Namespace) -> _Work:
 class _Simulation(TypedDict):
     trace: str | None
     resume: str | None
+    run_timeout: str | None
 
 
 def _simulation(options: Namespace) -> _Simulation:
     if options.resume and not options.out:
         raise ValueError("--resume: there is nothing to resume; valid: together with --out DIR")
-    return {"trace": options.trace, "resume": options.out if options.resume else None}
+    resume = options.out if options.resume else None
+    return {"trace": options.trace, "resume": resume, "run_timeout": options.run_timeout}
 
 
 def _settings(options: Namespace) -> list[str]:

@@ -6,7 +6,7 @@ import argparse
 from typing import TypeAlias
 
 from fairdrop._core import __version__
-from fairdrop.cli import commands, conformance, lab, model_grammar, studies
+from fairdrop.cli import check, commands, conformance, lab, model_grammar, studies
 from fairdrop.cli.arguments import Parser, whole
 
 _EXAMPLES = """\
@@ -47,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_list(subcommands)
     _add_schema(subcommands)
     _add_new(subcommands)
+    _add_check(subcommands)
     _add_conformance(subcommands)
     return parser
 
@@ -99,7 +100,7 @@ def _add_live(subcommands: _Subcommands) -> None:
     _add_congestion(parser)
     _add_run_options(parser)
     _add_resume(parser)
-    parser.set_defaults(action=commands.live, trace=None, threads=None)
+    parser.set_defaults(action=commands.live, trace=None, threads=None, run_timeout=None)
 
 
 def _add_replay(subcommands: _Subcommands) -> None:
@@ -122,6 +123,7 @@ def _add_replay(subcommands: _Subcommands) -> None:
     parser.add_argument("--scenario", metavar="SCENARIO", help="take [queue] from this scenario")
     _add_disciplines(parser, "the queue's own, choke unless set")
     _add_work_options(parser)
+    _add_run_timeout(parser)
     parser.set_defaults(action=commands.replay)
 
 
@@ -145,6 +147,7 @@ def _add_sweep(subcommands: _Subcommands) -> None:
     parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
     _add_parts(parser)
+    _add_run_timeout(parser)
     parser.set_defaults(action=studies.sweep)
 
 
@@ -330,6 +333,17 @@ def _add_new(subcommands: _Subcommands) -> None:
     parser.set_defaults(action=commands.new)
 
 
+def _add_check(subcommands: _Subcommands) -> None:
+    check.add(
+        subcommands.add_parser(
+            "check",
+            help="check a discipline or congestion control of your own",
+            description="Load and run parts of your own: names and arguments of methods, the same results twice, work "
+            "conservation, cost per packet; of two files, whether both do the same. Status 1 where a check fails.",
+        )
+    )
+
+
 def _add_conformance(subcommands: _Subcommands) -> None:
     conformance.add(
         subcommands.add_parser(
@@ -404,6 +418,13 @@ def _add_simulation_options(parser: argparse.ArgumentParser) -> None:
         "--trace", metavar="DIR", help="write every event at every queue of every run here, as Parquet and as pcap"
     )
     _add_resume(parser)
+    _add_run_timeout(parser)
+
+
+def _add_run_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--run-timeout", metavar="TIME", help="end each run that takes longer, such as 60s, and go on with the others"
+    )
 
 
 def _add_resume(parser: argparse.ArgumentParser) -> None:

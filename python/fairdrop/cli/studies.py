@@ -36,6 +36,7 @@ def sweep(options: Namespace) -> int:
             dask=options.dask,
             progress=not options.quiet and sys.stderr.isatty(),
             command=options.command_line,
+            run_timeout=options.run_timeout,
         )
         return _finish(done, options)
 

@@ -9,8 +9,8 @@ from fairdrop.parts.described import Declared, check_names, identity, name_of, p
 
 __all__ = ["HOOKS", "CongestionControl", "part_of"]
 
-#: The methods that the simulator calls.
-HOOKS = ("on_ack", "on_loss", "on_ecn", "on_timeout")
+#: The methods that the simulator calls, and with what.
+HOOKS = {"on_ack": ("ack",), "on_loss": ("loss",), "on_ecn": ("mark",), "on_timeout": ("timeout",)}
 
 
 class CongestionControl(_core.CongestionControl):
@@ -28,13 +28,19 @@ class CongestionControl(_core.CongestionControl):
     every ACK, in recovery as well, and ``pacing_rate`` says how fast segments leave.
     """
 
+    #: Name in scenarios; that of the class in small letters where it is empty.
     name: ClassVar[str] = ""
     #: Where it was published.
     source: ClassVar[str] = ""
+    #: The loss recovery under it: ``"sack"`` (RFC 6675), ``"newreno"`` (RFC 6582), ``"reno"`` (RFC 5681), ``"tahoe"``.
     recovery: ClassVar[str] = "sack"
+    #: Whether its data is always ECN-capable.
     needs_ecn: ClassVar[bool] = False
+    #: Whether each ACK says if the last packet was marked.
     echoes_each_packet: ClassVar[bool] = False
+    #: Whether ACKs have one-way delays.
     one_way_delays: ClassVar[bool] = False
+    #: Whether senders are as Linux, with samples of the rate of delivery and pacing; ``cwnd`` is then always its own.
     model_based: ClassVar[bool] = False
 
     def on_ack(self, ack: _core.Ack) -> None:
@@ -74,10 +80,14 @@ class _Described(NamedTuple):
     model_based: bool
     parameters: list[Declared]
     identity: str
+    warnings: list[str]
 
 
 def part_of(class_: type[CongestionControl]) -> _core.Part:
     """What scenarios may name. Raises ValueError for a class that is no congestion control."""
+    # Much that it looks for is loaded for parts alone.
+    from fairdrop.parts import outside
+
     check_names(class_, CongestionControl, HOOKS)
     if class_.model_based and class_.recovery != "sack":
         raise ValueError(
@@ -94,5 +104,6 @@ def part_of(class_: type[CongestionControl]) -> _core.Part:
         class_.model_based,
         parameters(class_, CongestionControl),
         identity(class_, CongestionControl),
+        outside.warnings(class_, CongestionControl, name_of(class_)),
     )
     return _core.Part.of_control(class_, about)

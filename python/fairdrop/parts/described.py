@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import marshal
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import CodeType
 from typing import Any, NamedTuple
@@ -62,12 +62,14 @@ def parameters(class_: type[Any], base: type[Any]) -> list[Declared]:
     ]  # fmt: skip
 
 
-def check_names(class_: type[Any], base: type[Any], hooks: Sequence[str]) -> None:
-    """Raises ValueError for a public name that is nearly one which ``base`` gives a meaning: it would do nothing.
+def check_names(class_: type[Any], base: type[Any], hooks: Mapping[str, Sequence[str]]) -> None:
+    """Raises ValueError for a method of ``hooks`` that does not take what it is called with, and for near misses.
 
-    ``hooks`` are the methods that the simulator calls. A name that the class itself uses is no mistake, and neither is
-    one beside the right name.
+    A near miss is a public name that is nearly one which ``base`` gives a meaning: it would do nothing. A name that the
+    class itself uses is none, and neither is one beside the right name.
     """
+    for hook, arguments in hooks.items():
+        _check_call(class_, hook, arguments)
     own = class_.__mro__[: class_.__mro__.index(base)]
     there = {name for one in own for name in vars(one)}
     settings = [name for name, value in vars(base).items() if not (name.startswith("_") or callable(value))]
@@ -76,7 +78,7 @@ def check_names(class_: type[Any], base: type[Any], hooks: Sequence[str]) -> Non
         for name, value in vars(one).items():
             if name.startswith("_") or hasattr(base, name) or isinstance(value, Param) or name in {*hooks, *used}:
                 continue
-            known = hooks if callable(value) else settings
+            known = list(hooks) if callable(value) else settings
             near = get_close_matches(name.lower(), known, n=1, cutoff=_LIKE)
             if near and near[0] not in there:
                 what = "method" if callable(value) else "attribute"
@@ -85,6 +87,23 @@ def check_names(class_: type[Any], base: type[Any], hooks: Sequence[str]) -> Non
                     f"{name_of(class_)}: the {what} {name} is not valid: {why}; valid: {near[0]}, "
                     f"or _{name} for a {what} of its own"
                 )
+
+
+def _check_call(class_: type[Any], hook: str, arguments: Sequence[str]) -> None:
+    method = inspect.getattr_static(class_, hook, None)
+    if method is None or isinstance(method, classmethod | staticmethod):
+        return
+    if not callable(method):
+        raise ValueError(f"{name_of(class_)}: {hook} = {method!r} is not valid; valid: a method")
+    try:
+        signature = inspect.signature(method)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(class_, *arguments)
+    except TypeError:
+        called = f"{hook}({', '.join(['self', *arguments])})"
+        raise ValueError(f"{name_of(class_)}: {hook}{signature} is not valid; valid: {called}") from None
 
 
 def _codes(class_: type[Any]) -> Iterator[CodeType]:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-__all__ = ["Param", "bytes_", "choice", "integer", "number", "packets", "seconds", "switch"]
+from fairdrop import _core
+
+__all__ = ["Param", "bytes_", "choice", "integer", "number", "packets", "rate", "seconds", "switch"]
 
 # Whole numbers that a float has exactly.
 _MOST_WHOLE = 2**53
@@ -49,19 +51,36 @@ def integer(
     return Param("integer", int(default), *_ends(low, high), unit=unit, doc=doc, source=source)
 
 
-def packets(default: float, low: float = 0, high: float = 1e6, *, doc: str = "", source: str = "") -> Any:
-    """A number of packets, written ``300`` or ``"300p"``."""
-    return Param("packets", float(default), *_ends(low, high), unit="packets", doc=doc, source=source)
+def packets(
+    default: float | str, low: float | str = 0, high: float | str = 1e6, *, doc: str = "", source: str = ""
+) -> Any:
+    """A number of packets, written ``300`` or ``"300p"``, here as in scenarios."""
+    start, *ends = (_read("packets", value) for value in (default, low, high))
+    return Param("packets", start, *_ends(*ends), unit="packets", doc=doc, source=source)
 
 
-def bytes_(default: int, low: int = 0, high: int = 2**31, *, doc: str = "", source: str = "") -> Any:
-    """A size, written ``1500``, ``"1500B"`` or ``"1kB"``."""
-    return Param("bytes", int(default), *_ends(low, high), unit="bytes", doc=doc, source=source)
+def bytes_(
+    default: int | str, low: int | str = 0, high: int | str = 2**31, *, doc: str = "", source: str = ""
+) -> Any:
+    """A size, written ``1500``, ``"1500B"`` or ``"1kB"``, here as in scenarios."""
+    start, *ends = (_read("bytes", value) for value in (default, low, high))
+    return Param("bytes", int(start), *_ends(*ends), unit="bytes", doc=doc, source=source)
 
 
-def seconds(default: float, low: float = 0, high: float = 3600, *, doc: str = "", source: str = "") -> Any:
-    """A time in seconds, written ``0.005`` or ``"5ms"``."""
-    return Param("seconds", float(default), *_ends(low, high), unit="s", doc=doc, source=source)
+def seconds(
+    default: float | str, low: float | str = 0, high: float | str = 3600, *, doc: str = "", source: str = ""
+) -> Any:
+    """A time in seconds, written ``0.005`` or ``"5ms"``, here as in scenarios."""
+    start, *ends = (_read("seconds", value) for value in (default, low, high))
+    return Param("seconds", start, *_ends(*ends), unit="s", doc=doc, source=source)
+
+
+def rate(
+    default: float | str, low: float | str = 1, high: float | str = 1e13, *, doc: str = "", source: str = ""
+) -> Any:
+    """A rate in bit/s, written ``1000000`` or ``"1mbit"``, here as in scenarios."""
+    start, *ends = (_read("rate_bps", value) for value in (default, low, high))
+    return Param("rate", start, *_ends(*ends), unit="bit/s", doc=doc, source=source)
 
 
 def switch(default: bool, *, doc: str = "", source: str = "") -> Any:
@@ -77,6 +96,11 @@ def choice(default: str, words: Sequence[str], *, doc: str = "", source: str = "
 def written(value: Any) -> str:
     """A default as a scenario has it."""
     return json.dumps(value)
+
+
+def _read(quantity: str, value: float | str) -> float:
+    """A number, or a text as scenarios have it. Raises ValueError, which says what would be valid."""
+    return float(getattr(_core, quantity)(value) if isinstance(value, str) else value)
 
 
 def _ends(low: float, high: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from fairdrop import _core
+from fairdrop import _core, files
 from fairdrop.parts import congestion, discipline
 from fairdrop.parts.congestion import CongestionControl
 from fairdrop.parts.described import name_of
@@ -81,14 +81,15 @@ def load_file(path: str | PathLike[str]) -> list[_core.Part]:
     """The parts that a file holds. Raises ValueError, which says what is wrong with it."""
     file = Path(path).resolve()
     try:
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        source = files.read_bytes(file, files.PART)
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from None
+    content = hashlib.sha256(source).hexdigest()
     known = _files.get(file)
     if known is not None and known[0] == content:
         return known[1]
     if file.suffix == ".py":
-        found = _of_module(_module(file))
+        found = _of_module(_module(file, source))
     elif file.suffix == ".so":
         found = [_core.load_plugin(file)]
     else:
@@ -97,7 +98,7 @@ def load_file(path: str | PathLike[str]) -> list[_core.Part]:
     return found
 
 
-def _module(file: Path) -> ModuleType:
+def _module(file: Path, source: bytes) -> ModuleType:
     name = f"fairdrop_parts_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
@@ -107,7 +108,6 @@ def _module(file: Path) -> ModuleType:
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
     # Compiled here: a cached file would be that of another version within the same second.
-    source = file.read_bytes()
     import linecache
 
     linecache.checkcache(str(file))

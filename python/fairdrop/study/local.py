@@ -10,8 +10,11 @@ from fairdrop.study.runs import rows_of
 _MOST_THREADS = 1_000_000
 
 
-def work(campaign: Campaign, threads: int | None) -> bool:
-    """All jobs; false after Ctrl-C, when what was finished is in the store. Raises StudyError for wrong ``threads``."""
+def work(campaign: Campaign, threads: int | None, run_timeout: float | None = None) -> bool:
+    """All jobs; false after Ctrl-C, when what was finished is in the store. Raises StudyError for wrong ``threads``.
+
+    A run that takes longer than ``run_timeout``, in seconds, is ended.
+    """
     if threads is not None:
         whole("threads", threads, 1, _MOST_THREADS)
 
@@ -23,7 +26,7 @@ def work(campaign: Campaign, threads: int | None) -> bool:
         campaign.finished(job, None if document is None else rows_of(document), why)
 
     try:
-        while _core.work_through(take, give, threads):
+        while _core.work_through(take, give, threads, run_timeout):
             if not campaign.has_more:
                 return True
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ from fairdrop import _core, files
 from fairdrop.engine import engine
 from fairdrop.lock import FILE as LOCK
 from fairdrop.progress import Progress
-from fairdrop.scenario import Scenario, check_seed, listed
+from fairdrop.scenario import Scenario, check_seed, limit_s, listed
 from fairdrop.study import dataset, local
 from fairdrop.study.axes import StudyError
 from fairdrop.study.campaign import Campaign
@@ -257,6 +257,7 @@ def sweep(
     dask: Any = None,
     progress: bool = False,
     command: Sequence[str] | None = None,
+    run_timeout: str | float | None = None,
 ) -> Sweep:
     """Simulate a scenario over the points of a study, times seeds, into one data set in the folder ``out``.
 
@@ -268,14 +269,17 @@ def sweep(
     whichever study. ``resume`` only says that something has to be there. Ctrl-C makes the data set of what was
     finished.
     ``dask`` is the address of a scheduler, or a ``distributed.Client``; the runs then go there. ``shard`` is ``"2/8"``
-    for the second of eight parts, which :func:`merge` puts together.
+    for the second of eight parts, which :func:`merge` puts together. A run that takes longer than ``run_timeout``, in
+    seconds or as ``"60s"``, is ended and told among ``problems``.
 
     Raises StudyError, ScenarioError or OSError before anything is simulated where that is possible.
     """
-    asked = _asked(study, axes, seeds, design, stop)
+    asked, limit = _asked(study, axes, seeds, design, stop), limit_s(run_timeout)
     if seed is not None:
         check_seed(seed)
         asked = replace(asked, settings=(*asked.settings, f"seed={seed}"))
+    if dask is not None and limit is not None:
+        raise StudyError("run_timeout is given together with dask; valid: one of them")
     folder = Path(out)
     if resume and not (folder / FILE).exists():
         raise StudyError(f"{folder}: there is nothing to resume; valid: the folder of an earlier sweep")
@@ -284,7 +288,7 @@ def sweep(
 
     def work(campaign: Campaign) -> bool:
         if dask is None:
-            return local.work(campaign, threads)
+            return local.work(campaign, threads, limit)
         from fairdrop.study.cluster import work as on_cluster
 
         return on_cluster(campaign, dask)
