@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import fairdrop
+from fairdrop import _core
 from fairdrop.part_check import check_parts
 from fairdrop.parts import registry
 
@@ -169,16 +170,26 @@ def test_the_command(tmp_path, fairdrop):
     assert refused.returncode == 2 and "none" in refused.stderr and "Traceback" not in refused.stderr
 
 
-def test_c_and_python_are_compared(tmp_path, fairdrop):
+def compile_plugin(folder, source):
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
         pytest.skip("there is no C compiler")
-    from fairdrop import _core
+    (folder / "fairdrop.h").write_text(_core.HEADER)
+    (folder / "in_c.c").write_text(source)
+    subprocess.run([compiler, "-shared", "-fPIC", "in_c.c", "-o", "in_c.so"], cwd=folder, check=True)
 
-    (tmp_path / "fairdrop.h").write_text(_core.HEADER)
-    (tmp_path / "in_c.c").write_text(ADMITS)
+
+def test_a_plug_in_without_end_ends_the_command(tmp_path, fairdrop):
+    """Nothing can interrupt it."""
+    compile_plugin(tmp_path, ADMITS.replace("    return FAIRDROP_ADMIT;", "    for (;;) {}"))
+    done = fairdrop("check", "in_c.so", "--run-timeout", "100ms")
+    said = "in_c, seed 1: it was still at work after 0.1 s (--run-timeout), in a call that cannot be interrupted"
+    assert done.returncode == 1 and said in done.stderr, done.stderr
+
+
+def test_c_and_python_are_compared(tmp_path, fairdrop):
+    compile_plugin(tmp_path, ADMITS)
     (tmp_path / "mine.py").write_text(FIFO.format(name="Mine"))
-    subprocess.run([compiler, "-shared", "-fPIC", "in_c.c", "-o", "in_c.so"], cwd=tmp_path, check=True)
     done = fairdrop("check", "mine.py", "in_c.so")
     assert done.returncode == 0 and "same as mine (mine.py)" in done.stdout, done.stdout + done.stderr
     content = (tmp_path / "in_c.so").read_bytes()

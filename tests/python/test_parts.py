@@ -640,7 +640,7 @@ def test_marks_and_queues_of_its_own():
 
 def test_command_line(folder, fairdrop):
     listed = fairdrop("list", "mine", "--parts", folder / "mine.py")
-    assert listed.returncode == 0 and "mine - A FIFO. [Mine]" in listed.stdout and "room, packets" in listed.stdout
+    assert listed.returncode == 0 and "mine\nA FIFO.\n" in listed.stdout and "room, packets" in listed.stdout
     done = fairdrop("compare", folder / "own.toml", "--disciplines", "droptail,mine", "--report", "page.html")
     assert done.returncode == 0, done.stderr
     droptail, mine = (line.split()[1:] for line in done.stdout.splitlines() if re.match(r"(droptail|mine) +udp", line))
