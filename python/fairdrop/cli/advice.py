@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fairdrop.advise.profiles import PROFILES
-from fairdrop.cli.show import table_text
+from fairdrop.cli.tables import table_text
 from fairdrop.terminal import printable
 from fairdrop.wording.numbers import digits, number_and_half
 

@@ -221,6 +221,14 @@ def schema(_options: Namespace) -> int:
     return 0
 
 
+def completions(options: Namespace) -> int:
+    """``fairdrop completions``."""
+    from fairdrop.cli.completions import script
+
+    print(script(options.build(), options.shell))
+    return 0
+
+
 class _Work(TypedDict):
     threads: int | None
     progress: bool

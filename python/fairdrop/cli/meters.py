@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fairdrop.cli.show import number_text, percent_text, rate_text, table_text
+from fairdrop.cli.show import number_text, percent_text, rate_text
+from fairdrop.cli.tables import table_text
 from fairdrop.document import queue_wait
 from fairdrop.estimate import mean_of_known
 

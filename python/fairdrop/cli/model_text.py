@@ -217,6 +217,6 @@ def _percent(fraction: float) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    from fairdrop.cli import show
+    from fairdrop.cli.tables import table_text
 
-    return show.table_text(head, lines, left)
+    return table_text(head, lines, left)

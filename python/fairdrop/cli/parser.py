@@ -49,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_new(subcommands)
     _add_check(subcommands)
     _add_conformance(subcommands)
+    _add_completions(subcommands)
     return parser
 
 
@@ -352,6 +353,17 @@ def _add_conformance(subcommands: _Subcommands) -> None:
             description="Conformance vectors: list them, run them through the library, check a foreign implementation.",
         )
     )
+
+
+def _add_completions(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "completions",
+        help="completion of words for bash, zsh or fish",
+        description="Print a script that completes commands, options and names in a shell.",
+    )
+    shells = ("bash", "zsh", "fish")
+    parser.add_argument("shell", metavar="SHELL", choices=shells, help=", ".join(shells))
+    parser.set_defaults(action=commands.completions, build=build_parser)
 
 
 def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:

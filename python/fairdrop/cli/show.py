@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairdrop.cautions import cautions
+from fairdrop.cli.tables import table_text
 from fairdrop.live import side_by_side
 from fairdrop.terminal import printable
 from fairdrop.wording.numbers import digits, number_and_half, rate_unit
@@ -256,20 +257,6 @@ def scorecard_text(card: Scorecard) -> str:
                 lines.append([column.section, column.label + of, *told])
         tables.append(table_text(["section", "measure", *(f"{name}  " for name in some)], lines))
     return "\n\n".join(tables)
-
-
-def table_text(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 2) -> str:
-    """Aligned columns, the first ``left`` of them to the left. What a terminal would obey is escaped."""
-    lines = [[printable(cell) for cell in line] for line in lines]
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    shown = []
-    for line in (head, *lines):
-        cells = [
-            text.ljust(width) if number < left else text.rjust(width)
-            for number, (text, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        shown.append("  ".join(cells).rstrip())
-    return "\n".join(shown)
 
 
 def rate_text(bps: float | None) -> str:
