@@ -13,6 +13,7 @@ from pathlib import Path
 from fairdrop.files import check_writable
 from fairdrop.lock import held
 
+_HEAD = 1 << 16
 #: How a report begins, and what it is.
 REPORT = (b"<!doctype html", "report")
 # How a file begins that may be replaced, by the option that names it, and what it is.
@@ -26,8 +27,8 @@ class Folder:
     what: str
     mark: str
     writes: tuple[str, ...]
-    #: How the mark begins, in a folder in which it is one of the files that are written.
-    begins: bytes = b""
+    #: What the mark says near its beginning, where it is one of the files that are written.
+    says: bytes = b""
 
     def check(self, folder: Path) -> None:
         """Raises OSError where a file would be replaced that no such command made."""
@@ -41,10 +42,10 @@ class Folder:
 
     def _is_mine(self, folder: Path) -> bool:
         path = folder / self.mark
-        return path.exists() and (not self.begins or (path.is_file() and _begins(path, self.begins)))
+        return path.exists() and (not self.says or (path.is_file() and self.says in _head(path)))
 
 
-RESULT = Folder("result", "result.json", ("result.json",), b'{"schema":"fairdrop/result')
+RESULT = Folder("result", "result.json", ("result.json",), b'"fairdrop/result')
 SWEEP = Folder("sweep", "store.sqlite", ("study.json", "data"))
 SCORECARD = Folder(
     "scorecard",
@@ -98,5 +99,9 @@ def check_file(path: str | PathLike[str], begins: bytes, what: str) -> None:
 
 
 def _begins(path: Path, begins: bytes) -> bool:
+    return _head(path)[: len(begins)].lower() == begins.lower()
+
+
+def _head(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(len(begins)).lower() == begins.lower()
+        return file.read(_HEAD)
