@@ -10,9 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import compress, decompress
+from zlib import error as zlib_error
 
 from fairdrop import _core
-from fairdrop.files import RESULT, read_json
+from fairdrop.files import RESULT, json_of, read_json
 from fairdrop.lock import held
 from fairdrop.table import Table
 from fairdrop.wording.phrases import count
@@ -327,7 +328,11 @@ def result_of(document: dict[str, Any]) -> Result:
 
 
 def _unpacked(packed: bytes) -> Result:
-    return result_of(json.loads(decompress(packed)))
+    try:
+        return result_of(json_of(decompress(packed).decode()))
+    except (zlib_error, ValueError) as error:
+        told = f"a pickled result is damaged ({error}); valid: what this version of fairdrop pickled"
+        raise ValueError(told) from None
 
 
 def read_document(path: str | PathLike[str]) -> dict[str, Any]:

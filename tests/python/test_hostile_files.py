@@ -333,6 +333,30 @@ def test_files_beside_a_scenario(told, tmp_path, content):
         assert "beside" in err and "; valid: " in err, err
 
 
+@pytest.mark.parametrize("name", ["part.py", "part.so"])
+@pytest.mark.parametrize("kind", ["a FIFO", "a directory", "larger than"])
+def test_parts(told, tmp_path, name, kind):
+    match kind:
+        case "a FIFO":
+            os.mkfifo(tmp_path / name)
+        case "a directory":
+            (tmp_path / name).mkdir()
+        case _:
+            with (tmp_path / name).open("wb") as huge:
+                huge.truncate(1 << 40)
+    for words in (["--parts", name], ["--set", f"queue.discipline=./{name}"], ["--set", f'parts=["{name}"]']):
+        err = told("run", "s.toml", *words)
+        assert name in err and f"is {kind}" in err, err
+
+
+def test_a_damaged_pickle_is_no_result():
+    make, (packed,) = result().__reduce__()
+    assert make(packed).document == result().document
+    for wrong in (b"", packed[:-9], zlib.compress(b"[" * DEEP), zlib.compress(b'{"runs": 3}')):
+        with pytest.raises(ValueError, match="a pickled result is damaged"):
+            make(wrong)
+
+
 def test_files_in_the_folders_of_commands_that_read_none(told, tmp_path):
     """``characterize`` and ``advise`` find their runs of before in a folder."""
     for folder in ("characterization", "advice"):

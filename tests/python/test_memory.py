@@ -38,8 +38,17 @@ def test_what_does_not_fit_is_refused_with_its_field(limited, headline, settings
     words = [word for setting in settings for word in ("--set", setting)]
     done = limited("run", headline, *words)
     assert done.returncode == 2, done.stderr
-    assert field in done.stderr
+    assert done.stderr.startswith(f"fairdrop: error: {headline}: {field} "), done.stderr
     assert "available" in done.stderr and "ulimit -v" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_sweep_names_the_scenario_that_does_not_fit(limited, headline, tmp_path):
+    study = f'base = "{headline}"\nseeds = 1\n[axes]\n"queue.limit" = ["8000000p"]\ndiscipline = ["drr"]\n'
+    (tmp_path / "study.toml").write_text(study)
+    done = limited("sweep", "study.toml", "--threads", "1")
+    assert done.returncode == 1, done.stderr
+    assert f"{headline}: queue.limit = 8000000p is not valid here: " in done.stderr
     assert "Traceback" not in done.stderr
 
 
