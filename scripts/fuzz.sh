@@ -22,7 +22,8 @@ for target in ${*:-capture control frame http offload paper plugin result ring s
     result) seeds=fuzz/seeds/result ;;
     scenario) seeds=scenarios ;;
     study) seeds=fuzz/seeds/study ;;
-    control | frame | http | offload | plugin | ring) seeds= ;;
+    control | http) seeds=fuzz/seeds/$target ;;
+    frame | offload | plugin | ring) seeds= ;;
     *) program=discipline seeds= ;;
     esac
     echo "fuzz: $target"
