@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
                 (self.dots, self.in_key) = (0, false);
             }
             TokenKind::Comma => {
-                (self.dots, self.in_key) = (0, self.open.last().is_some_and(|(_, is_table)| *is_table))
+                (self.dots, self.in_key) = (0, self.open.last().is_some_and(|(_, is_table)| *is_table));
             }
             TokenKind::Equals => self.in_key = false,
             _ if self.in_header => self.header.end = span.end,
