@@ -17,14 +17,14 @@ from fairdrop.plot.style import SMALL, styled
 from fairdrop.plot.sweeps import front
 
 # Marks nearer than this, as a part of the axes, share a label; so many names are in one.
-_NEAR = (0.13, 0.06)
+_NEAR = (0.05, 0.04)
 _NAMES = 3
 # Ratio of the longest delay to the shortest from which the axis has a scale of ratios.
 _LOG_FROM = 30.0
 # Half the width of what a mark takes, in pixels.
 _MARK = 3.0
 # Where a label may begin, or end, beside its mark, in points, in the order in which they are tried.
-_PLACES = [(6, 4), (6, -11), (-6, 4), (-6, -11), (6, 16), (-6, 16), (6, -23), (-6, -23), (-6, -36), (6, -36)]
+_PLACES = [(6, 4), (6, -11), (-6, 4), (-6, -11), (6, 16), (-6, 16), (6, -23), (-6, -23)]
 
 
 @dataclass

@@ -41,7 +41,8 @@ def trade_off(document: Document, width: Width) -> Figure:
             absent.append(discipline_name(name))
     divisor, unit = waiting_unit(max((delay.mean for _, delay, _ in points), default=1e-3))
     points = [(name, _scaled(delay, 1 / divisor), fairness) for name, delay, fairness in points]
-    note = "Means over seeds with their 95 % intervals. The line joins disciplines that no other beats in both."
+    note = "Means over seeds with their 95 % intervals. The line joins disciplines that no other beats in both. "
+    note += "Marks that are near share a name, or have none where there is no room."
     note += f" Not drawn, as no packet was sent: {joined(absent)}." if absent else ""
     labels = f"99th percentile of the wait, {unit} (less is better)", "Jain's index of all flows (more is better)"
     return plot.trade_off(points, *labels, note, width=width, most=1.0)
