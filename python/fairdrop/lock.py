@@ -42,7 +42,10 @@ def held(folder: str | PathLike[str]) -> Iterator[None]:
     if place.exists() and not place.is_dir():
         raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", str(folder))
     made = [place, *place.parents][: _missing(place)]
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise NotADirectoryError(ENOTDIR, "is below a file; valid: a folder below folders", str(folder)) from None
     try:
         descriptor = _locked(place / FILE, str(folder))
         try:

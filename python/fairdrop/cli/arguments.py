@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from fairdrop.nearest import choices
 
-_NUMBER = re.compile(r"-\d*\.?\d")
+_NUMBER = re.compile(r"-\d*\.?\d+(e[+-]?\d+)?", re.IGNORECASE)
+_PLAIN = {float: "a number", int: "a whole number"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,13 +43,27 @@ class Parser(argparse.ArgumentParser):
             if word == "--":
                 return
             name = word.partition("=")[0]
-            is_option = len(word) > 1 and word.startswith("-") and " " not in word and not _NUMBER.match(word)
+            is_option = len(word) > 1 and word.startswith("-") and " " not in word and not _NUMBER.fullmatch(word)
             if is_option and name not in self._option_string_actions:
                 self._refuse_option(name)
 
     def _refuse_option(self, name: str) -> NoReturn:
         known = [option for option in self._option_string_actions if option.startswith("--")]
         self.error(f"there is no option {name!r}{choices(name, known)}")
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        # A path that is empty would be the current folder. Words of a command are looked at by its own parser, and the
+        # program that is checked may have such arguments.
+        of_others = isinstance(action, argparse._SubParsersAction) or action.dest == "program"
+        if not arg_string and not of_others:
+            raise argparse.ArgumentError(action, "'' is not valid; valid: a text that is not empty")
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            if action.type not in _PLAIN:
+                raise
+            told = f"{arg_string!r} is not valid; valid: {_PLAIN[action.type]}"
+            raise argparse.ArgumentError(action, told) from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from fairdrop.cli import names
 from fairdrop.cli.errors import tell
-from fairdrop.cli.places import REPORT, REPRODUCTION, RESULT, check_file, taken
+from fairdrop.cli.places import REPORT, REPRODUCTION, RESULT, check_file, check_folder, taken
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,6 +136,8 @@ def show(options: Namespace) -> int:
 
     if options.out is not None and options.export is None:
         raise ValueError(f"--out {options.out} without --export; valid: --export flent --out {options.out}")
+    if options.out is not None:
+        check_folder(options.out)
     document = read_finished(options.result)
     with of_document(options.result):
         if options.export is None:

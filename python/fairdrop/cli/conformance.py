@@ -101,7 +101,7 @@ def _selected(options: Namespace) -> list[Vector]:
     if options.case:
         vectors = [vector for vector in vectors if vector.header["case"] == options.case]
         if not vectors:
-            raise ValueError(f"there is no vector {options.case!r}; see `fairdrop conformance list`")
+            raise ValueError(f"there is no vector {options.case!r}; valid: a name from `fairdrop conformance list`")
     return vectors
 
 

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from errno import EEXIST, EINVAL
+from errno import EEXIST, EINVAL, ENOTDIR
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -87,6 +87,14 @@ def check_files(options: Namespace, folder: str | PathLike[str] | None = None) -
         named[place] = option
         if folder is not None and place.parent == Path(folder).resolve() and place.suffix in (".json", ".parquet"):
             raise OSError(EINVAL, f"is a name of --out {fspath(folder)}; valid: another for --{option}", path)
+
+
+def check_folder(path: str | PathLike[str]) -> None:
+    """Raises OSError for what is no folder and cannot become one."""
+    place = Path(path)
+    there = next(one for one in (place, *place.absolute().parents) if one.exists() or one.is_symlink())
+    if not there.is_dir():
+        raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", fspath(path))
 
 
 def check_file(path: str | PathLike[str], begins: bytes, what: str) -> None:

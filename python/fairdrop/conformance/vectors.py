@@ -53,7 +53,7 @@ def default_folder() -> Path:
 def read_vectors(folder: Path, disciplines: Collection[str] = ()) -> list[Vector]:
     """Every vector below ``folder``, or those of some disciplines, by name. Raises ValueError when there are none."""
     if not folder.is_dir():
-        raise ValueError(f"{folder} is not a folder")
+        raise ValueError(f"{folder} is not a folder; valid: a folder of vectors, one folder in it for each discipline")
     known = sorted(path.name for path in folder.iterdir() if path.is_dir())
     for name in disciplines:
         if name not in known:
@@ -62,7 +62,7 @@ def read_vectors(folder: Path, disciplines: Collection[str] = ()) -> list[Vector
         _read(path) for name in known if not disciplines or name in disciplines for path in _files(folder / name)
     ]
     if not vectors:
-        raise ValueError(f"there are no vectors in {folder}")
+        raise ValueError(f"there are no vectors in {folder}; valid: a folder with DISCIPLINE/CASE.jsonl")
     return vectors
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from errno import ENOTDIR
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -299,6 +300,8 @@ def sweep(
 def read_sweep(folder: str | PathLike[str]) -> Sweep:
     """A sweep that was made before. Raises OSError, or ValueError where it is none."""
     path = Path(folder) / ABOUT
+    if path.parent.is_file():
+        raise NotADirectoryError(ENOTDIR, f"is no folder; valid: {_STUDY}", fspath(folder))
     about = files.read_json(path, files.DOCUMENT, _STUDY)
     found = about.get("schema") if isinstance(about, dict) else None
     if found != SCHEMA:
