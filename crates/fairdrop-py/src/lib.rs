@@ -130,7 +130,11 @@ mod _core {
     #[pyfunction]
     #[pyo3(signature = (path, *, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seed, seeds, threads,
         progress, command, parts=Vec::new(), load=None, run_timeout=None))]
-    #[expect(clippy::too_many_arguments, reason = "called once, by name, from python/fairdrop/capture.py")]
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::similar_names,
+        reason = "called once, by name, from python/fairdrop/capture.py"
+    )]
     fn replay(
         py: Python<'_>,
         path: PathBuf,

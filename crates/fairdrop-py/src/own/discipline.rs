@@ -58,8 +58,8 @@ impl Discipline {
         let candidates = streams.get(py, "candidate", |name| Dice::new(&setup, name))?;
         let queue = Py::new(py, Queue::new(setup.limit, candidates))?;
         let (dropped, marked) = (Vec::new(), Vec::new());
-        let (more, now, timer) = (Vec::new(), Time::ZERO, None);
-        Ok(Self { setup, timed, causes, queue, more, streams, now, timer, dropped, marked })
+        let (more, now) = (Vec::new(), Time::ZERO);
+        Ok(Self { setup, timed, causes, queue, more, streams, now, timer: None, dropped, marked })
     }
 
     /// Packets wait here.

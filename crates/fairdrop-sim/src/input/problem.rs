@@ -20,12 +20,12 @@ pub enum Origin {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    file: String,
+    file: Box<str>,
     origin: Origin,
-    field: String,
-    value: String,
-    valid: String,
-    meant: Option<String>,
+    field: Box<str>,
+    value: Box<str>,
+    valid: Box<str>,
+    meant: Option<Box<str>>,
 }
 
 impl Problem {
@@ -44,7 +44,7 @@ impl Problem {
     /// The same, with what was probably meant.
     #[must_use]
     pub fn meant(self, meant: Option<&str>) -> Self {
-        Self { meant: meant.map(str::to_owned), ..self }
+        Self { meant: meant.map(Into::into), ..self }
     }
 
     /// The same, because of a setting.
