@@ -93,7 +93,7 @@ bench-scale: .venv/installed ## what a packet and a flow cost, from 10 flows to 
 	cargo build --release --package fairdrop-sim --example cost
 	$(BIN)/python benches/scale/bench_scale.py $(SCALE)
 
-bench-own: .venv/installed ## CHOKe in the library beside CHOKe of one's own in Rust, C and Python
+bench-own: .venv/installed ## CHOKe in the library beside user-defined CHOKe in Rust, C and Python
 	$(BIN)/python benches/own/bench_own.py $(OWN)
 
 bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulators, in namespaces of its own (see benches/live/README.md)

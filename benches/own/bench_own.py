@@ -1,4 +1,4 @@
-"""What a discipline of one's own costs: CHOKe in the library, in Rust, C and Python, in turns, in one command.
+"""What a user-defined discipline costs: CHOKe in the library, in Rust, C and Python, in turns, in one command.
 
     bench_own.py [--rounds N] [--seeds N] [--no-instructions]
 

@@ -9,7 +9,7 @@ use std::ptr;
 /// Values of an array that are there, whatever a count says of them.
 const ROOM: usize = 1001;
 
-/// The rest of the bytes, of which each value takes some; zeros when none are left.
+/// The rest of the bytes; each value takes some, and zeros when none are left.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

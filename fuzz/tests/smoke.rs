@@ -74,7 +74,7 @@ fn plug_ins_on_random_bytes() {
     for seed in 0..seeds {
         let mut data = bytes(seed, 1024);
         fairdrop_fuzz::plugin(&data);
-        // An ELF header, of which all after the type is random, with few program headers.
+        // An ELF header with few program headers; all after the type is random.
         let header = [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[3, 0]].concat();
         if data.len() > 64 {
             data[..header.len()].copy_from_slice(&header);
@@ -184,7 +184,7 @@ fn super_packets_on_hostile_bytes() {
     }
 }
 
-/// Lines of requests of which much is as it mostly is.
+/// Lines of requests, mostly well formed.
 #[test]
 fn lines_to_the_control_socket() {
     let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
@@ -246,7 +246,7 @@ fn lines_to_the_control_socket() {
     (0..300).for_each(|seed| fairdrop_fuzz::control(&bytes(seed, 256)));
 }
 
-/// Heads in pieces, of which much is as it mostly is: some as long as a head may be.
+/// Heads in pieces, mostly well formed: some as long as a head may be.
 #[test]
 fn heads_of_requests() {
     let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000);

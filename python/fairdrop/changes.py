@@ -80,7 +80,7 @@ class Changes:
         return OUTCOMES[self.outcome] if self.fields is None else int(self.outcome != "identical")
 
     def count(self, of: str, primary: bool | None = None) -> int:
-        """Measures of which ``significant`` or ``differs`` is true: among the primary ones, the others, or all."""
+        """Measures with ``significant`` or ``differs``: among the primary ones, the others, or all."""
         return sum(getattr(one, of) for one in self.measures if primary in (None, one.primary))
 
     def to_dict(self) -> dict[str, Any]:

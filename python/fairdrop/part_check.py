@@ -1,4 +1,4 @@
-"""Checks of parts of one's own: do they load, run to the end, find the same twice, and what do they cost."""
+"""Checks of user-defined parts: do they load, run to the end, find the same twice, and what do they cost."""
 
 from __future__ import annotations
 

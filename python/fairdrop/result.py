@@ -76,7 +76,7 @@ class Result:
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """Runs that a discipline of one's own has ended: ``discipline``, ``seed`` and ``error``."""
+        """Runs that a user-defined discipline has ended: ``discipline``, ``seed`` and ``error``."""
         failed: list[dict[str, Any]] = self.document.get("failed", [])
         return failed
 

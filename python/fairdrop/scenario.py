@@ -35,7 +35,7 @@ class Scenario:
     """A scenario, read and checked.
 
     ``text`` is TOML (see ``docs/reference/scenario.md``), ``file`` what messages call it, and ``settings`` are
-    ``path=value`` strings applied before reading. ``parts`` are disciplines of one's own that it may name, classes or
+    ``path=value`` strings applied before reading. ``parts`` are user-defined disciplines that it may name, classes or
     files; by default those that are registered (``fairdrop.register``). Raises ScenarioError.
     """
 
@@ -91,7 +91,7 @@ class Scenario:
 
     @property
     def parts(self) -> tuple[Registered, ...]:
-        """Disciplines of one's own that it may name: classes, and files with some."""
+        """User-defined disciplines that it may name: classes, and files with some."""
         return self._parts
 
     @property

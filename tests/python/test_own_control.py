@@ -1,4 +1,4 @@
-"""Congestion controls of one's own in Python: the same checks, determinism and results as those of the simulator."""
+"""User-defined congestion controls in Python: the same checks, determinism and results as those of the simulator."""
 
 from __future__ import annotations
 

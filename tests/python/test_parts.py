@@ -1,4 +1,4 @@
-"""Disciplines of one's own in Python: the same checks, audit, causes and determinism as those of the library."""
+"""User-defined disciplines in Python: the same checks, audit, causes and determinism as those of the library."""
 
 from __future__ import annotations
 

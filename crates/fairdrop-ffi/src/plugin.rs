@@ -1,4 +1,4 @@
-//! Disciplines of one's own, compiled, for the simulator: the tables that a shared object and its host exchange. There is no
+//! User-defined disciplines, compiled, for the simulator: the tables that a shared object and its host exchange. There is no
 //! code here; the host is `fairdrop-plugin`.
 
 use core::ffi::{c_char, c_void};

@@ -1,4 +1,4 @@
-//! What CHOKe costs as it is in the library, as a Rust discipline of one's own and as a plug-in, on one scenario:
+//! What CHOKe costs as it is in the library, as a Rust user-defined discipline and as a plug-in, on one scenario:
 //! `cost_of_own SCENARIO.toml DISCIPLINE SEEDS [PLUGIN.so]`. Prints a JSON line; `benches/own/bench_own.py` compares.
 
 #[path = "../../fairdrop-sim/examples/own_choke.rs"]

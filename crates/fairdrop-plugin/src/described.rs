@@ -41,7 +41,7 @@ impl Checked {
             )
         })?;
         let mut known = MaybeUninit::<Plugin>::zeroed();
-        // SAFETY: a table of this version has so many bytes, which are the first of a table of the last.
+        // SAFETY: a table of this version is that long, and is the beginning of a table of the last version.
         unsafe { table.cast::<u8>().copy_to_nonoverlapping(known.as_mut_ptr().cast(), bytes) };
         // SAFETY: all bytes are there.
         let switch = unsafe {
@@ -89,7 +89,7 @@ fn named(name: *const c_char, field: &str) -> Result<(), String> {
     }
 }
 
-/// An array with `count` values, of which there are not too many.
+/// An array of `count` values, refused where there are too many.
 fn check_array<T>(first: *const T, count: usize, fields: [&str; 2]) -> Result<(), String> {
     let [field, count_field] = fields;
     if count > MOST {

@@ -1,4 +1,4 @@
-//! Compiled disciplines of one's own in the simulator: shared objects that give a table of functions (`fairdrop.h`,
+//! Compiled user-defined disciplines in the simulator: shared objects that give a table of functions (`fairdrop.h`,
 //! `fairdrop_plugin`). The code that runs is theirs: load what you trust.
 
 mod bench;

@@ -87,7 +87,7 @@ impl From<FileError> for Failure {
 }
 
 impl Failure {
-    /// Whether a part of one's own has ended the run, or the time that it may take, which says nothing of other runs.
+    /// Whether a user-defined part has ended the run, or the time that it may take, which says nothing of other runs.
     fn is_of_this_run(&self) -> bool {
         matches!(
             self,
@@ -421,7 +421,7 @@ fn replay_json(replay: &Replay) -> Json {
 /// What became of jobs.
 struct Done {
     runs: Vec<RunResult>,
-    /// Each run that a part of one's own has ended, or its time, and why.
+    /// Each run that a user-defined part has ended, or its time, and why.
     failed: Vec<(Named, String)>,
     control: Control,
 }
@@ -430,7 +430,7 @@ struct Done {
 struct Named {
     discipline: &'static str,
     seed: u64,
-    /// The parts of one's own in it, or its discipline.
+    /// The user-defined parts in it, or its discipline.
     parts: String,
 }
 
@@ -447,7 +447,7 @@ impl Done {
 }
 
 /// Does the jobs on other threads, as many at once as the memory is for. What was finished is returned even when Ctrl-C
-/// comes before the end, or a part of one's own or `plan.run_timeout` ends some of the runs; when that ends all without
+/// comes before the end, or a user-defined part or `plan.run_timeout` ends some of the runs; when that ends all without
 /// Ctrl-C, it is an error. `about` is the file that asks for them.
 fn run_jobs<J: Sync>(
     py: Python<'_>,

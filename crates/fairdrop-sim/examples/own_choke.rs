@@ -1,4 +1,4 @@
-//! A discipline of one's own, in the simulator under its own name: CHOKe once more, written from its paper.
+//! A user-defined discipline, in the simulator under its own name: CHOKe once more, written from its paper.
 //!
 //!     cargo run --release --package fairdrop-sim --example own_choke -- scenarios/headline.toml
 //!

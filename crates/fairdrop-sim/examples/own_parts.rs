@@ -1,4 +1,4 @@
-//! A queue discipline and a congestion control of one's own: a FIFO that drops its oldest packet, and Reno.
+//! A queue discipline and a user-defined congestion control: a FIFO that drops its oldest packet, and Reno.
 //!
 //!     cargo run --release --package fairdrop-sim --example own_parts
 

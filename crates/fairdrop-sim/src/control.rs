@@ -151,7 +151,7 @@ impl RunClock {
     "{names}: the run took longer than {limit_s} s (--run-timeout), and was ended at {at_s} s of {of_s} s of simulated time"
 )]
 pub struct Late {
-    /// The parts of one's own in it, or its discipline.
+    /// The user-defined parts in it, or its discipline.
     pub names: String,
     /// How long it might take.
     pub limit_s: f64,

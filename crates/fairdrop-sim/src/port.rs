@@ -269,7 +269,7 @@ impl<T: Tracer> Port<T> {
         }
     }
 
-    /// What a discipline of one's own did that ends the run.
+    /// What a user-defined discipline did that ends the run.
     pub fn fault(&self) -> Option<&Fault> {
         self.discipline.fault()
     }
@@ -389,7 +389,7 @@ impl<T: Tracer> Transmitter<T> {
         done
     }
 
-    /// The same at a queue of one's own.
+    /// The same at a user-defined queue.
     #[inline(never)]
     fn arrive_at_own(
         &mut self,
@@ -425,7 +425,7 @@ impl<T: Tracer> Transmitter<T> {
         (frame, done)
     }
 
-    /// The same with a queue of one's own.
+    /// The same with a user-defined queue.
     #[inline(never)]
     fn sent_from_own(
         &mut self,
@@ -456,7 +456,7 @@ impl<T: Tracer> Transmitter<T> {
         }
     }
 
-    /// The same with a queue of one's own.
+    /// The same with a user-defined queue.
     #[inline(never)]
     fn prefetch_next_of_own(&self, queue: &Guarded, started: &mut usize, touch: impl Fn(u32, u32)) {
         self.prefetch_next(queue.fifo(), started, touch);

@@ -50,7 +50,7 @@ pub enum ReplayError {
     /// There is no such queue.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// A discipline of one's own went wrong.
+    /// A user-defined discipline went wrong.
     #[error(transparent)]
     Fault(#[from] Fault),
     /// It took too long.
@@ -193,7 +193,7 @@ struct Link {
 }
 
 impl Link {
-    /// The fault of a discipline of one's own, if there was one.
+    /// The fault of a user-defined discipline, if there was one.
     fn check(&self) -> Result<(), Fault> {
         self.port.fault().map_or(Ok(()), |fault| Err(fault.clone()))
     }

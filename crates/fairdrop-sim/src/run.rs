@@ -26,7 +26,7 @@ pub enum RunError {
     /// A discipline refuses its parameters, or there is no memory for its queue.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// A part of one's own went wrong.
+    /// A user-defined part went wrong.
     #[error(transparent)]
     Fault(#[from] Fault),
     /// What was under way needed more memory than there is.
@@ -43,7 +43,7 @@ pub enum FileError {
     /// It cannot be read.
     #[error("{0}: {1}")]
     Read(String, io::Error),
-    /// A part of one's own cannot be taken, so there is nothing to name in it.
+    /// A user-defined part cannot be taken, so there is nothing to name in it.
     #[error(transparent)]
     Part(#[from] PartError),
     /// It is no valid scenario.
@@ -55,7 +55,7 @@ pub enum FileError {
 }
 
 /// Runs the scenario of a file under its seed, with settings such as `queue.discipline=red` in place of what it says, and parts
-/// of one's own that it may name.
+/// (user-defined) that it may name.
 ///
 /// # Errors
 /// The file cannot be read, is not valid, or its run has no result.

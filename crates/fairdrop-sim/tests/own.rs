@@ -1,4 +1,4 @@
-//! Disciplines of one's own in the simulator.
+//! User-defined disciplines in the simulator.
 
 #[path = "../examples/own_choke.rs"]
 #[expect(dead_code, reason = "its main function")]

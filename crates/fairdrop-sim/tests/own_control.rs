@@ -1,4 +1,4 @@
-//! Congestion controls of one's own in the simulator.
+//! User-defined congestion controls in the simulator.
 
 #[path = "../examples/own_parts.rs"]
 #[expect(dead_code, reason = "its main function")]

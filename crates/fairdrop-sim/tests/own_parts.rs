@@ -1,4 +1,4 @@
-//! The shortest program with parts of one's own is short, does what it says, and is the one that the page shows.
+//! The shortest program with user-defined parts is short, does what it says, and is the one that the page shows.
 
 #[path = "../examples/own_parts.rs"]
 mod own_parts;

@@ -25,11 +25,11 @@ W_LOG = 9
 # Linux's limits where nobody says: of codel and pie, of fq_codel and fq_pie, and of cake in full packets.
 LIMITS = {"codel": 1000, "pie": 1000, "dualpi2": 10_000, "fq_codel": 10_240, "fq_pie": 10_240}
 _CAKE_BYTES, CAKE_PACKET = 4 << 20, 2304
-# A target is this part of an interval at least, and twice it at most (RFC 8290, 5.2.2), and so many packets at least.
+# Least target, as a part of the interval (twice it at most; RFC 8290, 5.2.2), and in packets' times.
 _TARGET, _PACKETS = 0.05, 1.5
-# What CoDel's and PIE's defaults are (RFC 8289, 4.3 and 4.4; RFC 8033, 4.2).
+# Defaults of CoDel and PIE (RFC 8289, 4.3 and 4.4; RFC 8033, 4.2).
 _CODEL_TARGET, _CODEL_INTERVAL, _PIE_TARGET = 0.005, 0.1, 0.015
-# Round trips up to so many times the interval, and down to the same part of it, need no other (tc-cake(8)).
+# Largest ratio of round trip and interval, either way, that needs no other interval (tc-cake(8)).
 _FAR = 2.5
 # The threshold above which a switch marks for DCTCP: a seventh of the bandwidth-delay product, and what was deployed
 # at 1 and 10 Gb/s (Alizadeh et al. 2010, 3.4 and 3.5).

@@ -96,7 +96,7 @@ def _behind_htb(plain: str, link: Link, access: str) -> Callable[[str, str, floa
 
 
 def _rate(bps: float) -> str:
-    """Tc's rates, in the largest unit of which they are a whole number."""
+    """Tc's rates, each in the largest unit that makes it a whole number."""
     whole = round(bps)
     for divisor, unit in ((10**9, "gbit"), (10**6, "mbit"), (10**3, "kbit")):
         if whole % divisor == 0:

@@ -39,7 +39,7 @@ class Stage:
 
 
 def look(loads: Sequence[Load], settings: int, effort: float) -> Stage | None:
-    """The first look at all candidates, or at so many of them as fit; None where no two do."""
+    """The first look at all candidates, or at those that fit; None where no two do."""
     for trips, seeds, number in _LOOKS:
         stage = Stage(tuple(loads[:number]), settings, seeds, trips)
         if stage.effort <= _LOOK_PART * effort:

@@ -68,7 +68,7 @@ class Board:
     harmful: frozenset[tuple[str, str, str]] = frozenset()
 
     def best(self, column: Column) -> set[str]:
-        """Disciplines of which none is better beyond both 95 % intervals; among those that do no harm there."""
+        """Disciplines that no other beats beyond both 95 % intervals, among those that do no harm there."""
         rows = [self.cells.get((name, column)) for name in self.disciplines]
         able = [row for row in rows if row and (row.trial, row.at, row.discipline) not in self.harmful]
         return among_best({row.discipline: row.estimate for row in able}, column.better)

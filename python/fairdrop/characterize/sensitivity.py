@@ -84,7 +84,7 @@ def axes(discipline: str, scenario: Scenario) -> dict[str, dict[str, Any]]:
 
 
 def _ranges_of_own(discipline: str, defaults: Mapping[str, Any], scenario: Scenario) -> dict[str, dict[str, Any]]:
-    """Of a discipline of one's own: every number that is above zero, as far as its range goes."""
+    """Of a user-defined discipline: every number that is above zero, as far as its range goes."""
     found = {}
     for name, default in defaults.items():
         if isinstance(default, bool) or not isinstance(default, int | float) or default <= 0:

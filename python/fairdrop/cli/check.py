@@ -1,4 +1,4 @@
-"""``fairdrop check``: parts of one's own, before they are believed."""
+"""``fairdrop check``: user-defined parts, before they are believed."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _add_diff(subcommands: _Subcommands) -> None:
         "diff",
         help="what changed between two results",
         description="What changed between two results. Exit status: 0 identical, 1 a significant difference, "
-        "3 differences of which none is significant, 2 wrong input; with --exact 0 identical, 1 not.",
+        "3 differences, none significant, 2 wrong input; with --exact 0 identical, 1 not.",
     )
     parser.add_argument("before", metavar="A", help="directory that --out wrote, or a result.json")
     parser.add_argument("after", metavar="B", help="the other one")

@@ -1,4 +1,4 @@
-"""Parts of one's own: queue disciplines and congestion controls, under their own names in scenarios."""
+"""User-defined parts: queue disciplines and congestion controls, under their own names in scenarios."""
 
 from __future__ import annotations
 

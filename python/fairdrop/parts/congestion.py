@@ -14,7 +14,7 @@ HOOKS = {"on_ack": ("ack",), "on_loss": ("loss",), "on_ecn": ("mark",), "on_time
 
 
 class CongestionControl(_core.CongestionControl):
-    """A congestion control of one's own; the simulator makes an object of the class for each connection.
+    """A user-defined congestion control; the simulator makes an object of the class for each connection.
 
     A class has a ``name`` for scenarios (its own in small letters by default), parameters as class attributes (see
     ``fairdrop.param``), a docstring whose first sentence lists show, and the methods below, of which those that are
@@ -95,7 +95,7 @@ def part_of(class_: type[CongestionControl]) -> _core.Part:
         )
     about = _Described(
         name_of(class_),
-        sentence(class_, "A congestion control of one's own."),
+        sentence(class_, "A user-defined congestion control."),
         class_.source or class_.__name__,
         class_.recovery,
         class_.needs_ecn,

@@ -1,4 +1,4 @@
-"""What the simulator is told of a class of one's own."""
+"""What the simulator is told of a user-defined class."""
 
 from __future__ import annotations
 

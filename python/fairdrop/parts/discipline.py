@@ -19,7 +19,7 @@ OPTIONAL = {
 
 
 class Discipline(_core.Discipline):
-    """A queue discipline of one's own; the simulator makes an object of the class for each queue.
+    """A user-defined queue discipline; the simulator makes an object of the class for each queue.
 
     A class has a ``name`` for scenarios (its own in small letters by default), parameters as class attributes (see
     ``fairdrop.param``), a docstring whose first sentence lists show, and the methods ``enqueue`` and, if packets do not
@@ -74,7 +74,7 @@ def part_of(class_: type[Discipline]) -> _core.Part:
     check_names(class_, Discipline, HOOKS)
     about = _Described(
         name_of(class_),
-        sentence(class_, "A discipline of one's own."),
+        sentence(class_, "A user-defined discipline."),
         class_.source or class_.__name__,
         hasattr(class_, "timer"),
         hasattr(class_, "backlog"),

@@ -1,4 +1,4 @@
-"""``fairdrop new``: a small project for a part of one's own, with its test."""
+"""``fairdrop new``: a small project for a user-defined part, with its test."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def mean_flows(document: Document) -> list[FlowMeans]:
         crossing.update(crossing_throughput(run))
         for flow in run["flows"]:
             seen[str(flow["name"])].append((run, flow))
-    # Transports of one's own are congestion controls.
+    # User-defined transports are congestion controls.
     own = document.get("scenario", {}).get("parts", {})
     return [_mean_flow(name, rows, own, name in crossing) for name, rows in seen.items()]
 

@@ -1,4 +1,4 @@
-//! A bounded number of connections, of which the oldest that has asked for nothing gives way to a new one.
+//! A bounded number of connections: the oldest one without a request gives way to a new one.
 
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;

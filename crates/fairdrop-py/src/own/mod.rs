@@ -1,4 +1,4 @@
-//! Parts of one's own, in Python: classes that derive from `fairdrop.Discipline` or `fairdrop.CongestionControl`.
+//! User-defined parts, in Python: classes that derive from `fairdrop.Discipline` or `fairdrop.CongestionControl`.
 
 mod calls;
 mod control;
@@ -142,7 +142,7 @@ fn specs(parameters: &[Declared]) -> PyResult<&'static [ParamSpec]> {
     Ok(specs.leak())
 }
 
-/// A part of one's own that scenarios may name.
+/// A user-defined part that scenarios may name.
 #[pyclass(frozen)]
 pub struct Part(pub own::Part);
 

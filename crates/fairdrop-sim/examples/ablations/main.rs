@@ -1,5 +1,5 @@
 //! What parts of disciplines are worth: COLLAR without each of its own, CSFQ with COLLAR's fair share, AFD with a table of
-//! elephants. They run in the simulator as disciplines of one's own, so the library pays for none of them.
+//! elephants. They run in the simulator as user-defined disciplines, so the library pays for none of them.
 //!
 //!     cargo run --release --package fairdrop-sim --example ablations -- collar_without_table 1 < scenario.toml
 //!

@@ -269,7 +269,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.room = bytes;
     }
 
-    /// What a part of one's own did that ends the run.
+    /// What a user-defined part did that ends the run.
     pub fn fault(&self) -> Option<&Fault> {
         self.links.ports().find_map(Port::fault).or_else(|| self.flows.fault())
     }

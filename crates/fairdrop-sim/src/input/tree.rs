@@ -232,7 +232,7 @@ fn set_node(node: &mut Node, steps: &[&str], value: Node) -> Result<(), NoPlace>
             set_node(&mut items[at], rest, value)
         }
         _ => {
-            let valid = format!("a path that ends before {step}: what comes before it is a single value");
+            let valid = format!("a path that ends before {step}: the field before it is a single value");
             Err(NoPlace { valid, meant: None })
         }
     }

@@ -226,8 +226,8 @@ fn packets_under_way(scenario: &Scenario) -> f64 {
     sent.min(held.sum::<f64>() + hosts)
 }
 
-/// Packets on the own links of the hosts of `group`. However many there are, what they all send is seldom more than so many
-/// times what the links behind them carry.
+/// Packets on the own links of the hosts of `group`. Together they seldom send more than a few
+/// times the rate of the links behind them.
 fn held_by_hosts(scenario: &Scenario, group: &Group) -> f64 {
     let fastest =
         group.forward.iter().map(|&link| scenario.links[link].fastest_bps()).max().unwrap_or(0) as f64;

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
-/// What packets are counted for that are dropped for a cause which a discipline of one's own has named.
+/// What packets are counted for that are dropped for a cause which a user-defined discipline has named.
 pub const NAMED: DropCause = DropCause::Filter;
 /// Refusals that wait to be counted together.
 const LATE: usize = 16;
@@ -133,7 +133,7 @@ pub struct QueueMeter {
     flows: Vec<FlowCount>,
     /// Packets dropped, by cause and flow, but for the first two causes of each flow; empty for a cause without any.
     dropped: [Vec<u64>; DropCause::COUNT],
-    /// Of those for [`NAMED`], packets for each cause that a discipline of one's own has named, by flow.
+    /// Of those for [`NAMED`], packets for each cause that a user-defined discipline has named, by flow.
     named: Vec<(&'static str, Vec<u64>)>,
     /// Packets that were not queued, and are not counted yet.
     late: Vec<Refused>,
@@ -367,13 +367,13 @@ impl QueueMeter {
         drops
     }
 
-    /// The same for each cause that a discipline of one's own has named.
+    /// The same for each cause that a user-defined discipline has named.
     pub fn named_drops(&self, flow: u32) -> impl Iterator<Item = (&'static str, u64)> {
         let counted = move |counts: &Vec<u64>| counts.get(flow as usize).copied().unwrap_or(0);
         self.named.iter().map(move |(name, counts)| (*name, counted(counts)))
     }
 
-    /// The packet of `flow` that is dropped next, for [`NAMED`], is dropped for what a discipline of one's own calls `name`.
+    /// The packet of `flow` that is dropped next, for [`NAMED`], is dropped for what a user-defined discipline calls `name`.
     pub fn name_drop(&mut self, flow: u32, name: &'static str) {
         let at = self.named.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
             self.named.push((name, Vec::new()));

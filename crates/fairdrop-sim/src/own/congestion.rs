@@ -1,4 +1,4 @@
-//! A congestion control of one's own: what is said of it, how one is made, and how it is watched.
+//! A user-defined congestion control: what is said of it, how one is made, and how it is watched.
 
 use super::fault::{Fault, Place, Wrong};
 use super::values::Values;
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Connection {
     /// Name of the flow, as results have it.
     pub name: String,
-    /// Number of the flow, for random streams of one's own: no two flows of a run have the same.
+    /// Number of the flow, for its own random streams: no two flows of a run have the same.
     pub flow: u32,
     /// Seed of the run.
     pub seed: u64,
@@ -29,7 +29,7 @@ pub struct Connection {
 
 type Maker = dyn Fn(&Connection) -> Result<Box<dyn CongestionControl + Send>, Wrong> + Send + Sync;
 
-/// A congestion control of one's own: what is said of it, and how one is made.
+/// A user-defined congestion control: what is said of it, and how one is made.
 #[derive(Clone)]
 pub struct OwnCongestion {
     /// Its name, what lists say of it, and the loss recovery under it.
@@ -79,7 +79,7 @@ impl OwnCongestion {
         Self { identity, ..self }
     }
 
-    /// The same, of which a reader should know this.
+    /// The same, with a remark for the reader.
     #[must_use]
     pub fn with_warnings(self, warnings: Vec<String>) -> Self {
         Self { warnings, ..self }

@@ -1,4 +1,4 @@
-//! What a queue of one's own has of its host: the clock, random numbers, and a place for what it drops.
+//! What a user-defined queue has of its host: the clock, random numbers, and a place for what it drops.
 //!
 //! It is the same for all of them and is nobody else's during a call, so a discipline is compiled with it, and no call of it goes
 //! through a pointer. The host looks after each call of the queue at what was drawn and dropped.
@@ -30,7 +30,7 @@ const STREAMS: [&str; Stream::COUNT] = [
     "service",
 ];
 
-/// What a queue of one's own drops a packet for.
+/// What a user-defined queue drops a packet for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// What disciplines of the library drop packets for.
@@ -138,7 +138,7 @@ impl<H> Env<H> for Dice {
     fn dropped(&mut self, _packet: Packet<H>, _cause: DropCause) {}
 }
 
-/// Beyond [`Env`], what the host of a queue of one's own takes after a call.
+/// Beyond [`Env`], what the host of a user-defined queue takes after a call.
 pub trait Host: Env<u32> {
     /// So many waiting packets were drawn and compared with the one that arrived.
     fn drew(&mut self, count: u32);

@@ -1,4 +1,4 @@
-//! What goes wrong in a part of one's own.
+//! What goes wrong in a user-defined part.
 
 use fairdrop::Time;
 use std::fmt;
@@ -19,7 +19,7 @@ impl From<String> for Wrong {
     }
 }
 
-/// What a part of one's own did that ends the run.
+/// What a user-defined part did that ends the run.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{part}: {what} (in {call}, at {at_s} s, {place}){trace}", at_s = at.seconds())]
 pub struct Fault {

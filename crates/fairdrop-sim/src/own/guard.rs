@@ -12,7 +12,7 @@ use std::fmt;
 const MANY_TICKS: u32 = 1 << 16;
 /// Simulated time between calls of a timer, on average, below which it does not go on: less than a byte takes on most links.
 const LEAST_BETWEEN: Time = Time::from_ns(100);
-/// Calls of a timer for each packet that arrives, at least, where that is because there are so many packets.
+/// Calls of a timer per packet that arrives, up to which a crowd of packets explains them.
 const MOST_PER_PACKET: u64 = 16;
 
 /// What is watched.

@@ -54,7 +54,7 @@ use thiserror::Error;
 
 type Maker = dyn Fn(&Setup, &mut Desk) -> Result<guard::Watched, String> + Send + Sync;
 
-/// A discipline of one's own: what is said of it, and how one is made.
+/// A user-defined discipline: what is said of it, and how one is made.
 #[derive(Clone)]
 pub struct OwnDiscipline {
     /// Name, parameters, and what lists and reports say of it.
@@ -111,7 +111,7 @@ impl OwnDiscipline {
         Self { identity, ..self }
     }
 
-    /// The same, of which a reader should know this.
+    /// The same, with a remark for the reader.
     #[must_use]
     pub fn with_warnings(self, warnings: Vec<String>) -> Self {
         Self { warnings, ..self }

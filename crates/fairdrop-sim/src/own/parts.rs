@@ -38,7 +38,7 @@ pub enum PartError {
     },
 }
 
-/// A part of one's own.
+/// A user-defined part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A queue discipline.
@@ -92,7 +92,7 @@ impl Part {
 
 type Loader = dyn Fn(&Path) -> Result<Vec<Part>, String> + Send + Sync;
 
-/// Parts of one's own that scenarios may name.
+/// User-defined parts that scenarios may name.
 #[derive(Clone, Default)]
 pub struct Parts {
     known: Vec<Part>,

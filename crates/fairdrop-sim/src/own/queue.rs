@@ -6,7 +6,7 @@ use super::fault::Wrong;
 use crate::meter::Shows;
 use fairdrop::{Backlog, Count, Discipline, DropCause, Packet, Time};
 
-/// A queue of one's own. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
+/// A user-defined queue. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
 ///
 /// After each of the three calls, and when it is made, what waits and the values that it decides by are on the desk.
 pub trait OwnQueue: Send {
@@ -51,7 +51,7 @@ pub trait OwnQueue: Send {
     }
 }
 
-/// A queue of one's own that decides what is let into a FIFO, which the desk keeps, and sends its head. There is no packet that it
+/// A user-defined queue that decides what is let into a FIFO, which the desk keeps, and sends its head. There is no packet that it
 /// could lose but those that it takes out of the FIFO: these it drops, or puts back, before the call ends.
 ///
 /// After each call the values that it decides by are on the desk. It is not told of hosts that flows share.

@@ -1,4 +1,4 @@
-//! What a queue of one's own is made for.
+//! What a user-defined queue is made for.
 
 use super::values::Values;
 
@@ -11,7 +11,7 @@ pub struct Setup {
     pub rate_bps: u64,
     /// Seed of the run.
     pub seed: u64,
-    /// Number of the queue, for random streams of one's own: no two queues of a run have the same.
+    /// Number of the queue, for its own random streams: no two queues of a run have the same.
     pub queue: u32,
     /// Its parameters.
     pub values: Values,

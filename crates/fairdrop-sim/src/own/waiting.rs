@@ -1,4 +1,4 @@
-//! The packets that wait in a queue of one's own, as they arrived: what leaves it is compared with them.
+//! The packets that wait in a user-defined queue, as they arrived: what leaves it is compared with them.
 
 use fairdrop::{Backlog, Meta, Packet, Time};
 

@@ -13,7 +13,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 pub struct Drops {
     /// For causes of the library.
     pub known: [u64; DropCause::COUNT],
-    /// For causes that a part of one's own has named, by name.
+    /// For causes that a user-defined part has named, by name.
     pub own: Vec<(&'static str, u64)>,
 }
 

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The name of a discipline of this version, or of one's own.
+/// The name of a discipline of this version, or user-defined.
 pub fn discipline<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
     let name = String::deserialize(deserializer)?;
     match fairdrop::info(&name) {

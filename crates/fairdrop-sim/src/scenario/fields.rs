@@ -23,7 +23,7 @@ pub const SCENARIO: &[FieldSpec] = &[
         "",
         FieldKind::Names,
         Some(""),
-        "Files with disciplines and congestion controls of one's own: Python (.py) or compiled (.so), beside this file.",
+        "Files with user-defined disciplines and congestion controls: Python (.py) or compiled (.so), beside this file.",
     ),
     field(
         "duration",

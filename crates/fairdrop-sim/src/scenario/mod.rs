@@ -216,7 +216,7 @@ impl Scenario {
         Self::parse_with(text, file, settings, &Parts::default(), &Control::default())
     }
 
-    /// The same, with `parts` of one's own to name; when `control` stops it while it reads a list of arrivals, that is a
+    /// The same, with user-defined `parts` to name; when `control` stops it while it reads a list of arrivals, that is a
     /// problem as well.
     ///
     /// # Errors
@@ -253,7 +253,7 @@ impl Scenario {
         self.not_studied.clone().map_or(Ok(()), |problem| Err(Problems(vec![problem])))
     }
 
-    /// The parts of one's own that its runs have, each once.
+    /// The user-defined parts that its runs have, each once.
     pub fn own_parts(&self) -> Vec<&'static str> {
         let queues = self.links.iter().filter_map(|link| self.queue_of(link)?.own()).map(|own| own.info.name);
         let mut names: Vec<_> = queues.chain(self.groups.iter().filter_map(Group::own_congestion)).collect();
@@ -262,7 +262,7 @@ impl Scenario {
         names
     }
 
-    /// What a message about one of its runs begins with: its parts of one's own, or else its discipline.
+    /// What a message about one of its runs begins with: its user-defined parts, or else its discipline.
     pub fn name_of_runs(&self) -> String {
         let parts = self.own_parts();
         if parts.is_empty() { self.queue.discipline.into() } else { parts.join(", ") }

@@ -34,7 +34,7 @@ pub enum QueueError {
     /// A parameter is refused, or there is no memory.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// A discipline of one's own refuses.
+    /// A user-defined discipline refuses.
     #[error(transparent)]
     Own(#[from] OwnError),
 }
@@ -62,7 +62,7 @@ pub fn fields_of(info: &DisciplineInfo) -> Vec<FieldSpec> {
     info.params.iter().map(FieldSpec::from).collect()
 }
 
-/// Every discipline, of the catalogue and of one's own.
+/// Every discipline, of the catalogue and user-defined.
 fn all(parts: &Parts) -> impl Iterator<Item = &'static DisciplineInfo> {
     CATALOGUE.iter().chain(parts.infos())
 }
@@ -188,7 +188,7 @@ impl QueueConfig {
         Self::parse_with(text, file, settings, &Parts::default())
     }
 
-    /// The same, with `parts` of one's own to name.
+    /// The same, with user-defined `parts` to name.
     ///
     /// # Errors
     /// As those of [`QueueConfig::parse`].
@@ -271,7 +271,7 @@ impl QueueConfig {
     /// An empty queue: number `queue` of a run under `seed`, on a link of `rate_bps`.
     ///
     /// # Errors
-    /// There is no memory for it, or a discipline of one's own refuses.
+    /// There is no memory for it, or a user-defined discipline refuses.
     pub(crate) fn build(&self, rate_bps: u64, seed: u64, queue: u32) -> Result<Hosted, QueueError> {
         if let Some(own) = self.own() {
             let table = self.tables.iter().find(|table| table.owner == own.info.name);
@@ -294,7 +294,7 @@ impl QueueConfig {
         ))
     }
 
-    /// What a reader should know of the parts of one's own called `names` before believing results.
+    /// What a reader should know of the user-defined parts called `names` before believing results.
     pub fn warnings_of_parts(&self, names: &[&str]) -> impl Iterator<Item = &String> {
         self.parts.warnings(names)
     }

@@ -48,7 +48,7 @@ pub enum PacketEvent {
     Enqueue,
     /// It was dropped: on arrival, or after it was queued.
     Drop(DropCause),
-    /// The same, for a cause that a discipline of one's own has named.
+    /// The same, for a cause that a user-defined discipline has named.
     DropFor(&'static str),
     /// Its last bit left through the link.
     Depart,

@@ -72,7 +72,7 @@ pub struct Flows<'s> {
     under_way: Vec<u32>,
     /// The hosts are outside.
     outside: bool,
-    /// Sees what goes wrong in congestion controls of one's own.
+    /// Sees what goes wrong in user-defined congestion controls.
     witness: Witness,
     /// By group, what queues take its flows for; empty where they are all what they are.
     seen_as: Vec<Option<SeenAs>>,
@@ -270,7 +270,7 @@ impl<'s> Flows<'s> {
         self.scenario.groups[usize::from(group)].transport.tcp()
     }
 
-    /// What a congestion control of one's own did that ends the run.
+    /// What a user-defined congestion control did that ends the run.
     pub fn fault(&self) -> Option<&Fault> {
         self.witness.fault()
     }

@@ -223,7 +223,7 @@ macro_rules! controls {
                 self.control_of(Connection::default, &Witness::default())
             }
 
-            /// The control of `connection`. One of one's own tells `witness` what goes wrong in it.
+            /// The control of `connection`. A user-defined one tells `witness` what goes wrong in it.
             pub fn control_of(&self, connection: impl FnOnce() -> Connection, witness: &Witness) -> Control {
                 match self {
                     Self::Own(own) => Control::own(own.connect(connection(), witness)),

@@ -36,7 +36,7 @@ pub struct TraceConfig {
     pub flows: Arc<[Vec<Arrival>]>,
 }
 
-/// The rate of a list is that of the fastest so many packets in a row.
+/// Packets in a row whose fastest stretch gives the rate of a list.
 const STRETCH: usize = 10;
 
 impl TraceConfig {
