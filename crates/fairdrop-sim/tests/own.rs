@@ -315,7 +315,7 @@ fn a_run_that_takes_too_long_is_ended_and_named() {
 fn a_packet_that_is_kept_is_stranded_once_the_link_is_idle() {
     let fault = fault("hides");
     assert!(fault.starts_with("mine: it gave no packet to send, though 1 packet waits"), "{fault}");
-    assert!(fault.contains("(in dequeue, at ") && !fault.ends_with("packet 10)"), "{fault}");
+    assert!(fault.contains("(in dequeue, at "), "{fault}");
 }
 
 #[test]

@@ -53,8 +53,9 @@ fn named(cause: &str) -> PyResult<DropCause> {
 impl Discipline {
     #[new]
     fn new(py: Python<'_>, setup: PyRef<'_, PySetup>) -> PyResult<Self> {
-        let (timed, causes) = (setup.timed, Arc::clone(&setup.causes));
-        let (setup, mut streams) = (setup.setup.clone(), Streams::default());
+        let PySetup { setup, timed, causes } = &*setup;
+        let (setup, timed, causes, mut streams) =
+            (setup.clone(), *timed, Arc::clone(causes), Streams::default());
         let candidates = streams.get(py, "candidate", |name| Dice::new(&setup, name))?;
         let queue = Py::new(py, Queue::new(setup.limit, candidates))?;
         let (dropped, marked) = (Vec::new(), Vec::new());
