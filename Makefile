@@ -66,7 +66,8 @@ mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutant
 conformance: ## the conformance vectors, when a change of decisions is meant
 	cargo run --quiet --package fairdrop-conformance -- conformance/vectors
 
-lint: .venv/dev ## formatting, clippy, ruff, mypy
+lint: .venv/dev ## formatting, clippy, ruff, mypy, words
+	scripts/check_words.sh
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 crates/fairdrop/src/disciplines/*.rs crates/fairdrop-reference/src/*.rs crates/fairdrop-reference/src/compare/*.rs
 	cargo clippy --workspace --all-targets -- -D warnings

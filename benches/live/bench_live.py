@@ -136,7 +136,7 @@ class Forwarder:
             quiet(far)
 
     def read(self) -> int:
-        """Packets that it has read, of which some may have been dropped; of a bare one those that came out."""
+        """Packets that it has read, dropped ones included; of a bare one those that left."""
         if self.control is None:
             return received(self.leaves)
         shown = json.loads(sh(f"{FAIRDROPD} ctl --socket {self.control} --json show"))

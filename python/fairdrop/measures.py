@@ -52,7 +52,7 @@ class FlowClass:
     name: str | float | None
     #: Flows of one run (mean).
     flows: float
-    #: Flows of one run of which nothing was delivered (mean).
+    #: Flows of one run without a delivered packet (mean).
     starved_flows: float
     throughput_bps: float
     #: None in a replay.

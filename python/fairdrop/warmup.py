@@ -24,10 +24,10 @@ LIMIT = 3.29
 #: A difference that is smaller, as part of the mean, is not told however certain it is.
 MATTERS = 0.05
 BATCH = 5
-#: From so many seeds on their differences are tested, and not each series.
+#: Least number of seeds for tests of their differences instead of each series.
 SEEDS = 5
 _FEWEST = 100
-# Series are taken together until they have at most so many values.
+# Most values of a series: longer ones are averaged in blocks.
 _MOST = 1000
 # A score of infinity: what varies not at all has moved.
 _CERTAIN = 1e6

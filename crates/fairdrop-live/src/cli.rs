@@ -136,10 +136,10 @@ pub struct ServiceArgs {
     /// Record arrivals, departures and drops with their causes.
     #[arg(long, value_name = "FILE.pcapng")]
     pub record: Option<PathBuf>,
-    /// Begin another file of the recording after so many bytes (100MB).
+    /// Size of the recording's file above which another is begun (100MB).
     #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = size)]
     pub record_size: u64,
-    /// Keep so many files of the recording; the oldest goes.
+    /// Number of the recording's files that are kept; the oldest goes.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub record_files: u32,
     /// Spend this part of each sleep awake, which is more exact and costs a processor (50us).

@@ -118,7 +118,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Seconds from which on `due` has come to a clock of whole nanoseconds, later than `now`.
+/// First time in seconds, later than `now`, at which `due` has come by a clock of whole nanoseconds.
 fn after(now: f64, due: Time) -> f64 {
     let mut at = due.seconds().max(now);
     while ((at * 1e9) as u64) < due.ns() {

@@ -138,7 +138,7 @@ def cell_text(row: Row) -> str:
 
 
 def among_best(values: dict[str, Estimate], better: str) -> set[str]:
-    """Those of which no other is better beyond both intervals; none where nothing is better than something else."""
+    """Those that no other beats beyond both intervals; none where nothing beats something else."""
     if not better or not values:
         return set()
     reach = {name: _distances(value, better) for name, value in values.items()}

@@ -273,5 +273,5 @@ def percent_text(fraction: float | None) -> str:
 
 
 def number_text(value: float | None, digits: int) -> str:
-    """A number with so many digits after the point."""
+    """A number with a given count of digits after the point."""
     return "-" if value is None else f"{value:.{digits}f}"

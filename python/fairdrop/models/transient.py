@@ -114,7 +114,7 @@ class _Fluid:
         enter = (1.0 - h) ** m * (1.0 - r)
         self.p[:, i], self.x[:, i] = 1.0 - enter + m * h, x
         self.backlog[:, i], self.scalars[:, i] = queued, (b, self.average, r, tau)
-        # What leaks, then what comes in, then what is sent.
+        # Leaks, then arrivals, then departures.
         if h.any():
             decay = np.exp(-m * x / max(b, float(m)) * dt)
             self.left += queued * (1.0 - decay)

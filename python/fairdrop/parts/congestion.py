@@ -17,7 +17,7 @@ class CongestionControl(_core.CongestionControl):
     """A user-defined congestion control; the simulator makes an object of the class for each connection.
 
     A class has a ``name`` for scenarios (its own in small letters by default), parameters as class attributes (see
-    ``fairdrop.param``), a docstring whose first sentence lists show, and the methods below, of which those that are
+    ``fairdrop.param``), a docstring whose first sentence lists show, and the methods below; those that are
     left out are Reno's (RFC 5681). They set ``cwnd`` and ``ssthresh``, in segments. ``__init__`` has no arguments: when
     it runs, the parameters, ``cwnd``, ``ssthresh`` and ``segment_bytes`` are there.
 

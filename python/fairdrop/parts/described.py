@@ -15,7 +15,7 @@ from fairdrop.parts.param import Param, written
 
 __all__ = ["Declared", "check_names", "identity", "name_of", "parameters", "sentence"]
 
-# How like one another names are of which one is taken for the other, from 0 to 1.
+# Likeness of two names, from 0 to 1, above which one is taken for the other.
 _LIKE = 0.75
 
 

@@ -16,7 +16,7 @@ from fairdrop.plot.size import Size
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.plot.sweeps import front
 
-# Marks nearer than this, as a part of the axes, share a label; so many names are in one.
+# Marks nearer than this, as a part of the axes, share a label, with this many names at most.
 _NEAR = (0.05, 0.04)
 _NAMES = 3
 # Ratio of the longest delay to the shortest from which the axis has a scale of ratios.

@@ -241,7 +241,7 @@ def _compared(across: Sequence[str], drawn: bool, shown: int, places: int) -> st
 
 
 def _spaced(some: Sequence[Any], most: int) -> Sequence[Any]:
-    """At most so many, from the first to the last."""
+    """At most ``most``, evenly spaced from the first to the last."""
     if len(some) <= most:
         return some
     return [some[round(number * (len(some) - 1) / (most - 1))] for number in range(most)]

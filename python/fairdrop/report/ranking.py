@@ -18,7 +18,7 @@ from fairdrop.wording.phrases import joined
 
 
 def is_long(document: Document) -> bool:
-    """Whether there are so many disciplines that the page leads with a table of them."""
+    """Whether the page leads with a table of the disciplines."""
     return len(disciplines(document)) > MOST_PANELS
 
 

@@ -17,7 +17,7 @@ from fairdrop.study.store import Store
 
 # Points that are set up before any work, to find what is wrong with them.
 _CHECKED = 300
-# Of wrong points: so many are told.
+# Most wrong points that are reported.
 _TOLD = 10
 # How many more seeds a point gets at once, as a part of those that it has.
 _MORE = 0.5

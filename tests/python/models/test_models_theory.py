@@ -358,7 +358,7 @@ def most_flows(udp, buffer=200, **scheme):
 
 def test_one_draw_cannot_hold_what_two_hold():
     """In WARD's own setting, UDP at twice the link and a buffer of 200, comparisons nine times in ten hold 18 TCP flows
-    with one draw, 31 with two of which pairs are kept, and 42 with two; the paper has 32."""
+    with one draw, 31 with two that keep pairs, and 42 with two; the paper has 32."""
     udp = [ConstantRate(250)]
     flows = [*udp, Responsive(32, 0.006)]
     for weaker in ({"draws": 1}, {"pairs": False}):

@@ -8,7 +8,7 @@ use fairdrop::{
 use fairdrop_sim::own::Setup;
 use std::collections::HashMap;
 
-/// Averaging time of rates (K and Kalpha of Stoica, Shenker, Zhang 1998), and part of the buffer from which on a link
+/// Averaging time of rates (K and Kalpha of Stoica, Shenker, Zhang 1998), and part of the buffer above which a link
 /// becomes congested: CSFQ's defaults in the library.
 const K_S: f64 = 0.1;
 const THRESHOLD: f64 = 0.5;

@@ -477,7 +477,7 @@ impl Events {
         self.put(key);
     }
 
-    /// Nothing comes soon: takes the first of what comes later.
+    /// Nothing comes soon: takes the first of those that come later.
     #[inline(never)]
     fn refill(&mut self) {
         while self.len < SOON / 2

@@ -36,7 +36,7 @@ params! {
         limit;
         /// Averaging time of the rate of a flow.
         k_flow: Time = 100 ms, Seconds(1e-9, 1000.0), SLOWER;
-        /// Averaging time of what comes, of what is let in, and of what other thresholds would let in.
+        /// Averaging time of the rates that arrive, that are admitted, and that other thresholds would admit.
         k_link: Time = 400 ms, Seconds(1e-9, 1000.0), SLOWER;
         /// Time between updates of the threshold, which the next arrival makes.
         epoch: Time = 26.2144 ms, Seconds(1e-9, 1000.0), SLOWER;
@@ -88,7 +88,7 @@ impl Registered for AhabParams {
     }
 }
 
-/// A low-pass filter: a rate, of which an averaging time leaves one part in e.
+/// A low-pass filter: an averaging time leaves one part in e of a rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LowPass {
     /// The rate as of the last packet, in bit/s.
@@ -190,7 +190,7 @@ where
         self.sketch.as_ref().get(..(ROWS * self.params.columns) as usize).unwrap_or_default()
     }
 
-    /// The rate of `flow`, of which `len` bytes come at `now`: no less than it is.
+    /// An upper bound of the rate of `flow` when `len` of its bytes arrive at `now`.
     #[inline]
     fn rate<E: Env<H>>(&mut self, flow: u64, len: u32, env: &mut E) -> f64 {
         let key = *self.key.get_or_insert_with(|| env.flow_key());

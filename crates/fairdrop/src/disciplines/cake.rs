@@ -73,7 +73,7 @@ words! {
     pub enum Framing {
         /// It does not.
         None = "none",
-        /// Cells of 53 bytes, of which 48 are the packet's, the last one filled up (ATM).
+        /// Cells of 53 bytes with 48 of the packet's, the last one filled up (ATM).
         Atm = "atm",
         /// A byte more for each 64 bytes or part of them (PTM, 64B/65B).
         Ptm = "ptm",
@@ -336,7 +336,7 @@ pub struct Cake<H, P, Q, L, T> {
     stats: Stats,
 }
 
-/// The places that `hash` may take of `count` with so many `ways`, its own first.
+/// The places among `count` that `hash` may take with `ways` ways, its own first.
 #[inline]
 fn places(hash: u64, count: u32, ways: u32) -> impl Iterator<Item = u32> + Clone {
     let (own, ways) = (reduced(hash, count), ways.max(1));

@@ -132,7 +132,7 @@ struct Group {
     bytes: u64,
 }
 
-/// Bytes that leave at `rate` in so many nanoseconds.
+/// Bytes that leave at `rate` in a number of nanoseconds.
 fn bytes_in(ns: u64, rate: u64) -> u64 {
     u64::try_from(u128::from(ns) * u128::from(rate) / NS_BITS_PER_BYTE).unwrap_or(u64::MAX)
 }

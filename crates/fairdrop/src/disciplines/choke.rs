@@ -51,7 +51,7 @@ pub enum Sampling {
     Packet,
     /// Bytes: a packet counts with its length.
     Byte,
-    /// Cells of so many bytes: a packet counts with the cells it would be chopped into.
+    /// Cells of this many bytes: a packet counts with the cells it would be chopped into.
     Cell(u32),
 }
 

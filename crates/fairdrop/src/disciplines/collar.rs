@@ -38,8 +38,7 @@ const PRIOR_MATCHES: f64 = 16.0;
 pub(super) const SMOOTH: f64 = 1.0 / 16.0;
 /// The least `s`.
 const LEAST: f64 = 1.0 / 16_384.0;
-/// The most base probability, and that from which on packets that could be marked are dropped (RFC 9332, A.1, `p_Cmax`); its
-/// root.
+/// Largest base probability, above which packets that could be marked are dropped (RFC 9332, A.1, `p_Cmax`); its root.
 const MOST_BASE: f64 = MOST_ROOT * MOST_ROOT;
 const MOST_ROOT: f64 = 0.5;
 /// The controller: time between updates, weights of the distance of the waiting time from the target and of its change
@@ -64,10 +63,10 @@ const WINDOW: f64 = 32.0;
 /// which two TCP flows beside a flood still have a fixed point (1 + 2 a > 2 a^2, a = 0.9 times this).
 const SLACK: f64 = 0.003;
 const LOOSEST: f64 = 1.4;
-/// Times its limit from which on all is dropped that a suspect sends too much, less s^2: where s is large a flood at the
+/// Multiple of a suspect's limit above which its whole excess is dropped, less s^2: where s is large a flood at the
 /// link's rate exceeds its limit by little, and would keep the link.
 const KNEE: f64 = 2.0;
-/// The part of its packets from which on those of a suspect that could be marked are dropped: who still sends 1.4 times its
+/// Part of a suspect's packets above which those that could be marked are dropped: who still sends 1.4 times its
 /// limit does not answer to marks.
 const MOST_MARKED: f64 = 0.08;
 /// Fair shares that a new suspect is taken to have sent.
@@ -134,7 +133,7 @@ impl Registered for CollarParams {
     }
 }
 
-/// What packets count: samples are so many counted bytes apart, and suspects are held to a fair share of them.
+/// The weight of packets: samples are a number of weighted bytes apart, and suspects are held to a fair share of them.
 pub trait Counting {
     /// What tells packets of one length apart.
     type Class: Copy;
@@ -203,11 +202,11 @@ impl Counting for PlainBytes {
     }
 }
 
-/// Among whom the link is shared: what a flow may have, as so many times a fair share of all flows.
+/// Among whom the link is shared: a flow's limit as a multiple of the fair share of all flows.
 pub trait Sharing {
     /// What tells packets of one flow apart from those of another beside the flow itself.
     type Key: Copy;
-    /// What a flow may have, as so many times a fair share of all flows.
+    /// A flow's limit as a multiple of the fair share of all flows.
     type Part: Copy;
 
     /// What flows of this key may have.
@@ -457,7 +456,7 @@ struct Limits {
     per_phi: f64,
     /// The base drop probability.
     base: f64,
-    /// Times its limit, as loosened, from which on all is dropped that a suspect sends too much.
+    /// Multiple of the loosened limit above which the whole excess is dropped.
     knee: f64,
     /// Times its limit that a suspect may send without any coin; none where there is a base probability.
     calm: f64,
@@ -1079,7 +1078,7 @@ impl Output {
     }
 }
 
-/// An average `s` of so many `matches` after `hits` of those `compared`.
+/// The average `s` of `matches` after `hits` of those `compared`.
 #[inline]
 pub(super) fn moved(s: f64, hits: f64, compared: f64, matches: f64) -> f64 {
     let change = (hits - compared * s) / (PRIOR_MATCHES + matches);

@@ -105,7 +105,7 @@ impl Registered for CollarHostsParams {
 }
 
 impl CollarHostsParams {
-    /// Ids of hosts that the memory holds: so many as of flows for each end.
+    /// Ids of hosts that the memory holds: as many as of flows for each end.
     pub fn ids_of_hosts(&self) -> usize {
         self.collar.ids as usize * self.isolation.ends()
     }

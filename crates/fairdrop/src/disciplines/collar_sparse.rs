@@ -113,7 +113,7 @@ where
         self.pool.iter(SHORT).chain(self.pool.iter(LONG)).for_each(visit);
     }
 
-    /// The FIFO of a flow that has sent so many times its limit, if it is a suspect.
+    /// The FIFO of a flow that has sent this multiple of its limit, if it is a suspect.
     fn queue_of(&self, id: u32, sent: Option<f64>) -> u32 {
         let room = self.pool.packets(SHORT) < self.params.short;
         let sparse = room && sent.map_or_else(|| self.decision.is_rare(id), |over| over < self.params.sparse);

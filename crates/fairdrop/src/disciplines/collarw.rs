@@ -1,4 +1,4 @@
-//! COLLAR with weights: classes of traffic whose fair share is so many times that of others.
+//! COLLAR with weights: classes of traffic whose fair share is a multiple of that of others.
 //!
 //! A byte of a class of weight w counts 1/w wherever [COLLAR](super::collar) counts bytes: in the distance of samples, in
 //! what a suspect has sent, in the output. So `s` is the sum of the squared shares of the output, each over its weight, and

@@ -201,7 +201,7 @@ struct Edge<F> {
 }
 
 impl<F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>> Edge<F> {
-    /// The rate of `flow`, of which a packet of `len` bytes arrives; 0 when it is the first, which has no rate yet.
+    /// The rate of `flow` when a packet of `len` bytes arrives; 0 at its first packet.
     #[inline]
     fn rate<H, E: Env<H>>(&mut self, flow: u64, len: u32, params: &CsfqParams, env: &E) -> f64 {
         let now = env.now();

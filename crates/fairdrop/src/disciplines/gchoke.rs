@@ -24,7 +24,7 @@ params! {
     pub struct GChokeParams {
         /// The average, its thresholds and what unmatched arrivals meet.
         base red: RedParams;
-        /// Most candidates of one arrival, all but the last of which matched (maxcomp); 1 is CHOKe.
+        /// Most candidates of one arrival (maxcomp): each match draws one more; 1 is CHOKe.
         max_draws: u32 = 5, Integer(1, 1_073_741_816) => "packets", "Eshete, Jiang 2012, from memory";
     }
 }

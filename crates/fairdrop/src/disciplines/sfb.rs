@@ -110,7 +110,7 @@ impl Registered for SfbParams {
 }
 
 impl SfbParams {
-    /// Whether a bin with so many packets raises its probability. In Linux an empty one lowers it first.
+    /// Whether a bin with this number of packets raises its probability. In Linux an empty one lowers it first.
     fn raises(&self, waiting: u32) -> bool {
         match self.full {
             FullBins::One => waiting > self.bin_size,
@@ -156,7 +156,7 @@ impl Found {
 #[derive(Clone, Copy, Debug)]
 struct HashSet {
     salt: u64,
-    /// The packet, counted from the first one queued, from which on waiting packets are counted in its bins.
+    /// Number of the first packet that its bins count, from the first one queued.
     first: u64,
 }
 

@@ -123,7 +123,7 @@ impl BuiltIn for Ledbat {
         field("target", "s", FieldKind::Seconds(1e-6, 0.1), Some("\"100ms\""), "Queueing delay that the window aims at (TARGET).").cited(SOURCE),
         field("gain", "packets", FieldKind::Param(Kind::NumberAbove(0.0, 1.0)), Some("1"), "Growth of the window per round trip over empty queues (GAIN).").cited(SOURCE),
         field("base_history", "min", FieldKind::Param(Kind::Integer(1, 1000)), Some("10"), "Minutes whose least one-way delay counts as that of the empty path (BASE_HISTORY).").cited(SOURCE),
-        field("current_filter", "samples", FieldKind::Param(Kind::Integer(1, 1000)), Some("4"), "Last delay samples of which the least is the current delay (CURRENT_FILTER); the default is our choice.").cited(SOURCE),
+        field("current_filter", "samples", FieldKind::Param(Kind::Integer(1, 1000)), Some("4"), "Number of last delay samples; the least of them is the current delay (CURRENT_FILTER). The default is our choice.").cited(SOURCE),
         field("allowed_increase", "packets", FieldKind::Param(Kind::NumberAbove(0.0, 1e6)), Some("1"), "Most that the window exceeds what is in flight by (ALLOWED_INCREASE).").cited(SOURCE),
         field("min_window", "packets", FieldKind::Param(Kind::Packets(2.0, 1e6)), Some("2p"), "Least window, but after a timeout (MIN_CWND).").cited(SOURCE),
     ];

@@ -33,7 +33,7 @@ pub struct PragueParams {
     /// The least virtual round trip (`RTT_virt_min`).
     #[serde(serialize_with = "as_seconds", rename = "rtt_virtual_s")]
     rtt_virtual: Time,
-    /// Round trips after slow start from which on the virtual one counts (`D`).
+    /// Round trips after slow start before the virtual one counts (`D`).
     rtt_transition: u32,
 }
 

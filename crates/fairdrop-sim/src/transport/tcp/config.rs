@@ -23,7 +23,7 @@ const FIELDS: &[FieldSpec] = &[
     field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: ns2-1998 false, otherwise true.").cited("RFC 9293"),
     field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: ns2-1998 false, otherwise true.").cited("RFC 3042"),
     field("delayed_ack", "", SWITCH, Some(""), "Acknowledge every second segment, or after 100 ms (linux: 40 ms and more); linux true, otherwise false.").cited("RFC 1122, 4.2.3.2"),
-    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp and prague.").cited("RFC 3168"),
+    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses without a retransmission; always with dctcp and prague.").cited("RFC 3168"),
     field("ecn_feedback", "", FieldKind::Param(Kind::Choice(EcnFeedback::CHOICES)), Some(""), "With linux and ecn, what ACKs say of marks: that there was one, until the sender has reacted (classic), or how many, in three bits (ace), and in bytes as well (accurate); accurate with prague, otherwise classic.").cited("RFC 9768"),
     field("ack_size", "bytes", PACKET_BYTES, Some(""), "ACK on the wire: 40 B, with timestamps 52 B."),
     field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer, with linux of timestamps: modern and linux 1 ms, ns2-1998 100 ms, ns2-2005 and ns2-2.35 10 ms.").cited(RFC_6298),
