@@ -28,7 +28,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         "link.toml:4: down.loss = 2 is not valid; valid: a number from 0 to 1",
         "link.toml:5: down.trace = \"none\" is not valid; valid: a trace of delivery chances (No such file",
         "link.toml:6: there is no field down.foo; valid: the fields rate",
-        "down.queue.discipline = \"chokes\" is not valid; valid: one of",
+        "down.queue.discipline = \"chokes\" is not valid (did you mean \"choke\"?); valid: one of",
         "--set up.queue.choke.candidates=-1: up.queue.choke.candidates = -1 is not valid",
     ] {
         assert!(problems.contains(expected), "{expected:?} in\n{problems}");
