@@ -228,7 +228,7 @@ fn a_bad_value_is_refused_and_changes_nothing() {
         (&["rate=20mbit", "loss=2"], "up.loss = 2 is not valid; valid: a number from 0 to 1"),
         (
             &["rate=5mbit", "down.queue=chokes"],
-            "down.queue.discipline = \"chokes\" is not valid; valid: one of",
+            "down.queue.discipline = \"chokes\" is not valid (did you mean \"choke\"?); valid: one of",
         ),
         (&["rate=5mbit", "buffers=4p"], "buffers cannot be changed while the link runs; valid: rate"),
         (&["rat=5mbit"], "there is no field up.queue.rat"),
@@ -789,7 +789,10 @@ fn a_file_is_checked_without_anything_being_started() {
     let (code, stdout, stderr) = check("[up]\nrate = \"fast\"\nlos = 1\n");
     assert_eq!((code, stdout.as_str()), (Some(2), ""));
     assert!(stderr.contains("link.toml:2: up.rate = \"fast\" is not valid; valid: "), "{stderr}");
-    assert!(stderr.contains("link.toml:3: there is no field up.los; valid: the fields rate"), "{stderr}");
+    assert!(
+        stderr.contains("link.toml:3: there is no field up.los (did you mean loss?); valid: the fields rate"),
+        "{stderr}"
+    );
 }
 
 /// Before anything is started, with what would be valid.
