@@ -229,6 +229,7 @@ def test_counted_from_the_head_the_head_is_the_first_position():
 
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "papers"
+WHOLE = (EXAMPLES / "rfc2416" / "paper.toml").read_text(encoding="utf-8")
 
 
 def test_a_sixth_paper_runs_from_a_folder_outside_the_package(tmp_path, capsys):
@@ -309,7 +310,8 @@ def test_traced_runs_have_every_event():
         ({"New One/paper.toml": ""}, "'New One' is no name of a paper"),
         ({"mine/paper.toml": "", "mine/extension.py": "1 / 0"}, "extension.py: ZeroDivisionError"),
         ({"mine/paper.toml": "", "mine/extension.py": "MEASURES = {'share': len}"}, "MEASURES has share, "),
-        ({"mine/paper.toml": "", "mine/mine-fig1.toml": "id = 'mine-fig1'"}, "mine-fig1.toml: kind is missing"),
+        ({"mine/paper.toml": WHOLE, "mine/mine-fig1.toml": "id = 'mine-fig1'"}, "mine-fig1.toml: kind is missing"),
+        ({"mine/paper.toml": "title = 'Mine'"}, "paper.toml: claimed is missing"),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_told(files, message, tmp_path, capsys):
