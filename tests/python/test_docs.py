@@ -255,22 +255,6 @@ def test_rust_of_the_page_compiles_and_prints_what_it_says(path):
     outputs.settle()
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in PAGES if adds_to_the_program(path)])
-def test_what_a_page_adds_to_the_program_passes_its_tests(path, tmp_path):
-    if shutil.which("cargo") is None:
-        pytest.skip("there is no cargo")
-    text = path.read_text(encoding="utf-8")
-    checkout = pages.Checkout(ROOT, tmp_path)
-    for block in pages.blocks(text):
-        if block.changes_the_checkout:
-            checkout.add(block)
-    tests = re.findall(r"^cargo test .*--(?:test|lib) .*", text, re.MULTILINE)
-    status, printed = checkout.cargo(shlex.split(next(line for line in tests if "complete" not in line)))
-    assert status == 0, printed
-    passed = sum(map(int, re.findall(r"(\d+) passed", printed)))
-    assert passed >= 2, printed
-
-
 @pytest.mark.parametrize(
     ("shown", "printed", "equal"),
     [
