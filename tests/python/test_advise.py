@@ -178,7 +178,7 @@ def test_one_variant_of_each_goes_first_where_time_is_short(tmp_path):
 
 @pytest.mark.parametrize(("looks", "loads", "first_seed"), [(3, 1, 1), (7, 2, 1), (13, 2, 1001)])
 def test_a_slow_machine_answers_in_time_and_says_so(tmp_path, looks, loads, first_seed):
-    """The time is over after so many looks at the clock: in the first look, before the check, and in it.
+    """The clock says that the time is over in the first look at the candidates, before the check, and in it.
 
     What was done by then is the answer; the same command with time for all of it goes on to the whole answer.
     """
