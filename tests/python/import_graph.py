@@ -38,7 +38,30 @@ def circles(graph: Graph) -> list[list[str]]:
     return sorted(found)
 
 
-def told(found: Iterable[Iterable[str]]) -> str:
+def between_members(graph: Graph, folder: str, separator: str) -> dict[str, set[str]]:
+    """The members of a folder or package, each taken as a whole, and which other members each imports."""
+    start = f"{folder}{separator}" if folder else ""
+    members: dict[str, set[str]] = {}
+    for name, imported in graph.items():
+        if name.startswith(start):
+            inner = {_member(other, start, separator) for other in imported if other.startswith(start)}
+            members.setdefault(_member(name, start, separator), set()).update(inner)
+    return {member: others - {member} for member, others in members.items()}
+
+
+def _member(name: str, start: str, separator: str) -> str:
+    return start + name[len(start) :].partition(separator)[0].removesuffix(".rs")
+
+
+def folders(graph: Graph, separator: str) -> list[str]:
+    """Every folder or package that holds one of the files, the outermost first."""
+    found = {
+        separator.join(parts[:end]) for name in graph for parts in [name.split(separator)] for end in range(len(parts))
+    }
+    return sorted(found)
+
+
+def listing(found: Iterable[Iterable[str]]) -> str:
     return "".join(f"\n  circle: {', '.join(group)}" for group in found)
 
 
