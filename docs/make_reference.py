@@ -20,7 +20,7 @@ from typing import Any
 import fairdrop
 from fairdrop import _core, reproduce
 from fairdrop.cli.parser import build_parser
-from fairdrop.parts.discipline import OPTIONAL
+from fairdrop.extension.discipline import OPTIONAL
 from fairdrop.reproduce.define.definition import Scheme
 
 DOCS = Path(__file__).resolve().parent

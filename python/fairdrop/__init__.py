@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from fairdrop._core import __version__
     from fairdrop.capture import replay
     from fairdrop.changes import diff
+    from fairdrop.extension import CongestionControl, Discipline, param, register
     from fairdrop.host import queue_host
     from fairdrop.library import catalogue, schema
-    from fairdrop.parts import CongestionControl, Discipline, param, register
     from fairdrop.result import Result, read_result
     from fairdrop.scenario import Scenario, ScenarioError, load
     from fairdrop.study.axes import StudyError
@@ -60,8 +60,8 @@ __all__ = [
 # Ctrl-C finds the command ready.
 _HOMES = {
     "__version__": "_core",
-    "CongestionControl": "parts.congestion",
-    "Discipline": "parts.discipline",
+    "CongestionControl": "extension.congestion",
+    "Discipline": "extension.discipline",
     "Result": "result",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
@@ -75,7 +75,7 @@ _HOMES = {
     "queue_host": "host",
     "read_result": "result",
     "read_sweep": "study.sweep",
-    "register": "parts.registry",
+    "register": "extension.registry",
     "replay": "capture",
     "schema": "library",
     "sweep": "study.sweep",
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "param":
-        return import_module(f"{__name__}.parts.param")
+        return import_module(f"{__name__}.extension.param")
     if name in ("advise", "characterize", "measures", "models", "plot", "report", "reproduce"):
         return import_module(f"{__name__}.{name}")
     if name in _HOMES:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from os import PathLike
 
 from fairdrop import _core
+from fairdrop.extension.registry import compiled, load_file, registered
 from fairdrop.packaged import located
-from fairdrop.parts.registry import load_file, parts_of, registered
 from fairdrop.result import Result
 from fairdrop.scenario import ScenarioError, check_seed, limit_s, listed, source_of
 
@@ -77,7 +77,7 @@ def replay(
                 threads=threads,
                 progress=progress,
                 command=command,
-                parts=parts_of(registered()),
+                parts=compiled(registered()),
                 load=load_file,
                 run_timeout=limit_s(run_timeout),
             )

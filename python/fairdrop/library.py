@@ -6,8 +6,8 @@ import json
 from typing import Any, Literal
 
 from fairdrop import _core
+from fairdrop.extension.registry import compiled, registered
 from fairdrop.nearest import folded
-from fairdrop.parts.registry import parts_of, registered
 
 __all__ = ["catalogue", "named", "schema"]
 
@@ -17,7 +17,7 @@ def catalogue() -> dict[str, Any]:
 
     Those that are registered (``fairdrop.register``) come after the library's own.
     """
-    listed: dict[str, Any] = json.loads(_core.catalogue(parts_of(registered())))
+    listed: dict[str, Any] = json.loads(_core.catalogue(compiled(registered())))
     return listed
 
 

@@ -12,12 +12,12 @@ from os.path import join
 from typing import Any, Literal
 
 from fairdrop import _core
+from fairdrop.extension.registry import Registered, compiled, load_file, registered
 from fairdrop.files import SCENARIO, read_text
 from fairdrop.library import catalogue, named
 from fairdrop.live import find_program
 from fairdrop.lock import held
 from fairdrop.packaged import located
-from fairdrop.parts.registry import Registered, load_file, parts_of, registered
 from fairdrop.result import LIVE_FOLDER, Result
 
 __all__ = ["Builder", "Scenario", "ScenarioError", "load"]
@@ -50,7 +50,7 @@ class Scenario:
         self._parts = registered() if parts is None else tuple(parts)
         try:
             #: The compiled half, for the package's own use.
-            self.inner = _core.Scenario(text, file, list(self._settings), parts_of(self._parts), load_file)
+            self.inner = _core.Scenario(text, file, list(self._settings), compiled(self._parts), load_file)
         except ValueError as error:
             raise ScenarioError(str(error)) from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairdrop.cli import main
-from fairdrop.parts import registry
+from fairdrop.extension import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -21,8 +21,8 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("advise", "characterize"),
-    ("reproduce", "study"),
-    ("capture", "changes", "host", "part_check"),
+    ("part_check", "reproduce", "study"),
+    ("capture", "changes", "extension_check", "host"),
     ("scenario",),
     ("result",),
     ("report",),
@@ -32,8 +32,8 @@ LAYERS = (
     ("cautions", "conformance", "exact", "sensitivity", "table"),
     ("timers",),
     ("wording", "document", "measures", "model_scenario", "significance"),
-    ("designs", "engine", "estimate", "library", "models", "progress", "warmup"),
-    ("new", "packaged", "parts"),
+    ("designs", "engine", "estimate", "library", "models", "parts", "progress", "warmup"),
+    ("extension", "new", "packaged"),
     ("files", "lock", "nearest", "optional", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.

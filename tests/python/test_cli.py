@@ -139,10 +139,10 @@ def test_on_a_terminal_no_line_of_a_list_is_longer_than_it(tell, monkeypatch):
     assert "…" in tell("list")[1]
 
 
-def test_parts_of_your_own_are_listed_apart(tell):
+def test_extensions_are_listed_apart(tell):
     assert tell("new", "discipline", "mine")[0] == tell("new", "congestion-control", "my_tcp")[0] == 0
-    words = ("--parts", "mine/mine.py", "--parts", "my_tcp/my_tcp.py")
-    own = tell("list", *words)[1].partition("Parts of your own\n")[2]
+    words = ("--parts", "mine/mine.py", "--extension", "my_tcp/my_tcp.py")
+    own = tell("list", *words)[1].partition("Extensions\n")[2]
     assert [line.split()[0] for line in own.splitlines()[:2]] == ["mine", "my_tcp"]
     assert tell("list", *words, "mine")[0] == 0
 

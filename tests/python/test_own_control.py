@@ -17,7 +17,7 @@ import pytest
 import fairdrop
 import pages
 from fairdrop import CongestionControl, param
-from fairdrop.parts import registry
+from fairdrop.extension import registry
 from fairdrop.report.greedy import find_subject
 from fairdrop.scenario import toml_text
 
@@ -242,7 +242,7 @@ def test_an_exception_ends_its_run_alone():
     said = r"fails: LookupError: the hundredth ACK \(in on_ack, at [\d.]+ s, flow tcp\[0\], segment \d+\)\n"
     assert re.match(said, error), error
     assert 'test_own_control.py", line' in error and "in give_up" in error and "self.give_up()" in error
-    assert "fairdrop/parts" not in error
+    assert "fairdrop/extension" not in error
 
 
 class Wrong(CongestionControl):

@@ -11,8 +11,8 @@ import pytest
 
 import fairdrop
 from fairdrop import CongestionControl, Discipline
-from fairdrop.parts.congestion import HOOKS as OF_CONTROLS
-from fairdrop.parts.discipline import HOOKS as OF_DISCIPLINES
+from fairdrop.extension.congestion import HOOKS as OF_CONTROLS
+from fairdrop.extension.discipline import HOOKS as OF_DISCIPLINES
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 # A path of a source file in code type, and what follows it up to the next one or the end of the paragraph.

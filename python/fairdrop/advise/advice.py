@@ -97,7 +97,7 @@ def advise(
 
 
 def _names(asked: Sequence[str] | None, profile: Profile) -> list[str]:
-    """Candidates, those first that are deployed most. Own disciplines that are registered are among them."""
+    """Candidates, those first that are deployed most. Registered extensions are among them."""
     known = [str(entry["name"]) for entry in catalogue()["disciplines"]]
     if asked is None:
         return [*profile.order, *own_disciplines()]

@@ -12,8 +12,8 @@ from math import ceil, floor, log10
 
 from fairdrop.advise.link import PACKET_BYTES, Link
 from fairdrop.advise.profiles import Profile
+from fairdrop.extension.registry import compiled, registered
 from fairdrop.library import catalogue
-from fairdrop.parts.registry import parts_of, registered
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import duration
 
@@ -73,8 +73,8 @@ def settings_of(name: str, link: Link, profile: Profile) -> list[Setting]:
 
 
 def own_disciplines() -> list[str]:
-    """Those that came with ``--parts`` or ``fairdrop.register``."""
-    own = {part.name for part in parts_of(registered())}
+    """Those that came with ``--extension`` or ``fairdrop.register``."""
+    own = {part.name for part in compiled(registered())}
     return [str(entry["name"]) for entry in catalogue()["disciplines"] if entry["name"] in own]
 
 

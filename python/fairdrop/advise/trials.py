@@ -38,7 +38,7 @@ class Trial:
 def speed(load: Load, settings: Sequence[Setting], threads: int | None) -> float:
     """Packets a second that this machine simulates: of all settings, by a short run of each.
 
-    Disciplines of the library are all about as fast as its first; own ones may be far slower.
+    Disciplines of the library are all about as fast as its first; extensions may be far slower.
     """
     scenario = load.scenario(LEAST_TRIPS)
     whole = (load.warm_up_s(LEAST_TRIPS) + load.measured_s(LEAST_TRIPS)) / load.link.packet_s

@@ -14,7 +14,7 @@ from fairdrop.scenario import Scenario, ScenarioError
 FACTOR = 2**0.5
 _COLLAR = ("collar.target", "collar.span", "collar.share")
 _RED = ("red.min_th", "red.max_th", "red.max_p", "red.w_q")
-#: What is varied, in tables below ``queue``. Not here: disciplines of people's own, and those without a number to set.
+#: What is varied, in tables below ``queue``. Not here: extensions, and those without a number to set.
 KNOBS: Mapping[str, Sequence[str]] = {
     "afd": ("afd.q_target", "afd.shadow", "afd.sample_every", "afd.alpha"),
     "afq": ("afq.queues", "afq.bytes_per_round"),

@@ -37,7 +37,7 @@ def _run(words: list[str]) -> int:
 
         options = build_parser().parse_args(words)
         options.command_line = ["fairdrop", *words]
-        for file in getattr(options, "parts", ()):
+        for file in getattr(options, "extensions", ()):
             _register(file)
         status: int = options.action(options)
         return status
@@ -52,12 +52,12 @@ def _run(words: list[str]) -> int:
 
 
 def _register(file: str) -> None:
-    from fairdrop.parts.registry import register
+    from fairdrop.extension.registry import register
 
     try:
         register(file)
     except ValueError as error:
-        raise ValueError(f"--parts {error}") from None
+        raise ValueError(f"extension {error}") from None
 
 
 def _quiet_interrupts() -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from fairdrop.nearest import choices, folded
 from fairdrop.packaged import titles
 from fairdrop.terminal import fitted, width
 
-_OWN = "Parts of your own"
+_EXTENSIONS = "Extensions"
 _MORE = "fairdrop list NAME: parameters, source and page of a discipline or transport"
 _PAGES = "docs/reference"
 
@@ -47,18 +47,18 @@ def _families() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     listed = catalogue()
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in listed["disciplines"]:
-        found.setdefault(_OWN if _is_own(entry) else entry["family"], []).append(entry)
+        found.setdefault(_EXTENSIONS if _is_extension(entry) else entry["family"], []).append(entry)
     for entry in listed["transports"]:
         backing = "Transports that back off" if entry["backs_off"] else "Transports that do not"
-        found.setdefault(_OWN if _is_own(entry) else backing, []).append(entry)
-    own = found.pop(_OWN, None)
+        found.setdefault(_EXTENSIONS if _is_extension(entry) else backing, []).append(entry)
+    extensions = found.pop(_EXTENSIONS, None)
     yield from found.items()
-    if own:
-        yield _OWN, own
+    if extensions:
+        yield _EXTENSIONS, extensions
 
 
-def _is_own(entry: dict[str, Any]) -> bool:
-    """Parts of people's own have no title."""
+def _is_extension(entry: dict[str, Any]) -> bool:
+    """Extensions have no title."""
     return bool(entry["title"] == entry["name"])
 
 
@@ -67,10 +67,10 @@ def _sentence(entry: dict[str, Any]) -> str:
 
 
 def _entry_text(kind: str, entry: dict[str, Any]) -> str:
-    lines = [entry["name"] if _is_own(entry) else f"{entry['name']}: {entry['title']}"]
+    lines = [entry["name"] if _is_extension(entry) else f"{entry['name']}: {entry['title']}"]
     also = f" Uses the parameters of {entry['also_uses']} as well." if entry.get("also_uses") else ""
     lines += [_paragraph(f"{entry['doc']}{also}"), ""]
-    if not _is_own(entry):
+    if not _is_extension(entry):
         lines += [*([f"family  {entry['family']}"] if entry.get("family") else []), f"source  {entry['source']}"]
         lines += [f"page    {_page(kind, entry['name'])}", ""]
     lines.append("parameters" if entry["parameters"] else "no parameters")

@@ -1,4 +1,4 @@
-"""``fairdrop check``: user-defined parts, before they are believed."""
+"""``fairdrop check``: tests of an extension before its results are believed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from fairdrop.terminal import printable
 
 if TYPE_CHECKING:
-    from fairdrop.part_check import Finding
+    from fairdrop.extension_check import Finding
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The words of the command."""
     parser.add_argument(
-        "files", nargs="+", metavar="PART", help="Python file or shared object; of several the first parts must agree"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="Python file or shared object; of several the first extensions must agree",
     )
     parser.add_argument(
         "--rival", metavar="NAME", help="discipline or transport that costs are compared with (choke, sack)"
@@ -29,9 +32,9 @@ def check(options: argparse.Namespace) -> int:
     """Prints what was found; status 1 where a check failed."""
     import json
 
-    from fairdrop.part_check import check_parts
+    from fairdrop.extension_check import check_extensions
 
-    found = check_parts(options.files, rival=options.rival, run_timeout=options.run_timeout)
+    found = check_extensions(options.files, rival=options.rival, run_timeout=options.run_timeout)
     if options.json:
         print(json.dumps([one.__dict__ for one in found], indent=1, allow_nan=False))
     else:

@@ -198,13 +198,13 @@ def new(options: Namespace) -> int:
 
 def _begun(options: Namespace) -> list[Path]:
     """The files of what was begun."""
+    from fairdrop.extension.new import new_extension
     from fairdrop.new import new_paper, new_scenario
-    from fairdrop.parts.new import new_part
 
     if options.what in ("discipline", "congestion-control"):
         if options.name is None:
             raise ValueError(f"NAME is missing; valid: fairdrop new {options.what} NAME")
-        return new_part(options.what, options.name, options.language or "python", options.out, options.library)
+        return new_extension(options.what, options.name, options.language or "python", options.out, options.library)
     for option in ("language", "library"):
         if getattr(options, option) is not None:
             raise ValueError(f"--{option} {getattr(options, option)} is given with {options.what}; valid: without it")

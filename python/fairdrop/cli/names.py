@@ -23,7 +23,7 @@ def disciplines(text: str, option: str = "--disciplines") -> list[str]:
 
 
 def every_discipline() -> list[str]:
-    """The names that ``all`` stands for; parts that were registered are among them."""
+    """The names that ``all`` stands for; registered extensions are among them."""
     return [str(entry["name"]) for entry in catalogue()["disciplines"]]
 
 

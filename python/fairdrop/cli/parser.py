@@ -147,7 +147,7 @@ def _add_sweep(subcommands: _Subcommands) -> None:
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
-    _add_parts(parser)
+    _add_extensions(parser)
     _add_run_timeout(parser)
     parser.set_defaults(action=studies.sweep)
 
@@ -163,7 +163,7 @@ def _add_merge(subcommands: _Subcommands) -> None:
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
     parser.add_argument("--quiet", action="store_true", help="no summary")
-    _add_parts(parser)
+    _add_extensions(parser)
     parser.set_defaults(action=studies.merge)
 
 
@@ -207,7 +207,7 @@ def _add_characterize(subcommands: _Subcommands) -> None:
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print the scorecard as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress, no table")
-    _add_parts(parser)
+    _add_extensions(parser)
     parser.set_defaults(action=lab.characterize)
 
 
@@ -233,7 +233,7 @@ def _add_advise(subcommands: _Subcommands) -> None:
         metavar="NAME",
         help="what it is made of: cable, vdsl, adsl, ethernet, unknown or none (by profile and rate)",
     )
-    _add_disciplines(parser, "those of the profile, and own ones")
+    _add_disciplines(parser, "those of the profile, and extensions")
     parser.add_argument(
         "--time", default="30s", metavar="TIME", help="when there is to be an answer; more gives a surer one (30s)"
     )
@@ -242,7 +242,7 @@ def _add_advise(subcommands: _Subcommands) -> None:
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     parser.add_argument("--quiet", action="store_true", help="no estimate of the time, no progress")
-    _add_parts(parser)
+    _add_extensions(parser)
     parser.set_defaults(action=lab.advise)
 
 
@@ -306,7 +306,7 @@ def _add_list(subcommands: _Subcommands) -> None:
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="all about this discipline or transport")
     parser.add_argument("--json", action="store_true", help="all there is to know, as one JSON document")
-    _add_parts(parser)
+    _add_extensions(parser)
     parser.set_defaults(action=commands.list_catalogue)
 
 
@@ -322,7 +322,7 @@ def _add_new(subcommands: _Subcommands) -> None:
         "new",
         help="begin a scenario, a paper, a discipline or a congestion control",
         description="Write files to start from, with comments: a scenario, a paper to reproduce, or a small project "
-        "for a discipline or congestion control of your own, with its test. Nothing is overwritten.",
+        "for a user-defined discipline or congestion control (extension), with its test. Nothing is overwritten.",
     )
     kinds = ("scenario", "paper", "discipline", "congestion-control")
     parser.add_argument("what", metavar="WHAT", choices=kinds, help=", ".join(kinds))
@@ -338,8 +338,8 @@ def _add_check(subcommands: _Subcommands) -> None:
     check.add(
         subcommands.add_parser(
             "check",
-            help="check a discipline or congestion control of your own",
-            description="Load and run parts of your own: names and arguments of methods, the same results twice, work "
+            help="check a user-defined discipline or congestion control (extension)",
+            description="Load and run extensions: names and arguments of methods, the same results twice, work "
             "conservation, cost per packet; of two files, whether both do the same. Status 1 where a check fails.",
         )
     )
@@ -375,13 +375,15 @@ def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def _add_parts(parser: argparse.ArgumentParser) -> None:
+def _add_extensions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--extension",
         "--parts",
+        dest="extensions",
         action="append",
         default=[],
         metavar="FILE",
-        help="disciplines and congestion controls of your own, from a Python file or a shared object; repeatable",
+        help="user-defined disciplines and congestion controls, from a Python file or a shared object; repeatable",
     )
 
 
@@ -407,7 +409,7 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    _add_parts(parser)
+    _add_extensions(parser)
     parser.add_argument(
         "--set",
         action="append",

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from fairdrop import _core
 from fairdrop.engine import engine
-from fairdrop.parts.registry import Registered
+from fairdrop.extension.registry import Registered
 from fairdrop.scenario import Scenario
 from fairdrop.study.campaign import Campaign, Job
 from fairdrop.study.runs import rows_of

@@ -1,4 +1,4 @@
-"""``fairdrop new``: a small project for a user-defined part, with its test."""
+"""``fairdrop new``: a small project for an extension, with its test."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fairdrop import _core
 from fairdrop.files import write_text
 from fairdrop.nearest import choices
 
-__all__ = ["LANGUAGES", "new_part"]
+__all__ = ["LANGUAGES", "new_extension"]
 
-#: Languages of each kind of part.
+#: Languages of each kind of extension.
 LANGUAGES = {"discipline": ("python", "rust", "c"), "congestion-control": ("python", "rust")}
 # Names that a project would hide from what it imports, or could not be called: modules of Python; keywords, crates and
 # types of Rust.
@@ -38,14 +38,14 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
-def new_part(
+def new_extension(
     kind: str,
     name: str,
     language: str = "python",
     folder: str | Path | None = None,
     library: str | Path | None = None,
 ) -> list[Path]:
-    """Write the files of a project into a new folder, called as the part by default; returns their paths.
+    """Write the files of a project into a new folder, called as the extension by default; returns their paths.
 
     A project in Rust builds with the checkout ``library``, by default the one that this package is part of. Raises
     ValueError for names that do not do, OSError when the folder is there.

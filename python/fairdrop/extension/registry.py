@@ -1,4 +1,4 @@
-"""Which parts scenarios may name: classes and files that were registered, and what files hold."""
+"""Extensions that scenarios may name: classes and files that were registered, and what files hold."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from fairdrop import _core, files
-from fairdrop.parts import congestion, discipline
-from fairdrop.parts.congestion import CongestionControl
-from fairdrop.parts.described import name_of
-from fairdrop.parts.discipline import Discipline
+from fairdrop.extension import congestion, discipline
+from fairdrop.extension.congestion import CongestionControl
+from fairdrop.extension.described import name_of
+from fairdrop.extension.discipline import Discipline
 
-__all__ = ["Registered", "load_file", "parts_of", "register", "registered"]
+__all__ = ["Registered", "compiled", "load_file", "register", "registered"]
 
 Class: TypeAlias = "type[Discipline] | type[CongestionControl]"
 #: A class, or the path of a file with some.
@@ -60,8 +60,8 @@ def registered() -> tuple[Registered, ...]:
     return tuple(_registered.values())
 
 
-def parts_of(chosen: Iterable[Registered]) -> list[_core.Part]:
-    """The parts that these are."""
+def compiled(chosen: Iterable[Registered]) -> list[_core.Part]:
+    """The compiled half of each."""
     found: dict[str, _core.Part] = {}
     for one in chosen:
         for part in load_file(one) if isinstance(one, str) else [_part_of(one)]:
@@ -78,7 +78,7 @@ def _part_of(class_: Class) -> _core.Part:
 
 
 def load_file(path: str | PathLike[str]) -> list[_core.Part]:
-    """The parts that a file holds. Raises ValueError, which says what is wrong with it."""
+    """The extensions that a file holds. Raises ValueError, which says what is wrong with it."""
     file = Path(path).resolve()
     try:
         source = files.read_bytes(file, files.PART)
@@ -99,7 +99,7 @@ def load_file(path: str | PathLike[str]) -> list[_core.Part]:
 
 
 def _module(file: Path, source: bytes) -> ModuleType:
-    name = f"fairdrop_parts_{file.stem}"
+    name = f"fairdrop_extension_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -12,8 +12,8 @@ import pytest
 
 import fairdrop
 from fairdrop import _core
-from fairdrop.part_check import check_parts
-from fairdrop.parts import registry
+from fairdrop.extension import registry
+from fairdrop.extension_check import check_extensions
 
 FIFO = """\
 from fairdrop import Discipline
@@ -60,7 +60,7 @@ def nothing_registered(monkeypatch):
 def found(folder, text, name="mine", **more):
     """Outcome and words of each check of a file."""
     (folder / f"{name}.py").write_text(text)
-    return {one.check: (one.outcome, one.told) for one in check_parts([folder / f"{name}.py"], **more)}
+    return {one.check: (one.outcome, one.told) for one in check_extensions([folder / f"{name}.py"], **more)}
 
 
 def test_a_good_part_passes(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from fairdrop import _core
-from fairdrop.parts.described import Declared, check_names, identity, name_of, parameters, sentence
+from fairdrop.extension.described import Declared, check_names, identity, name_of, parameters, sentence
 
 __all__ = ["HOOKS", "OPTIONAL", "Discipline", "part_of"]
 
@@ -67,9 +67,9 @@ class _Described(NamedTuple):
 
 
 def part_of(class_: type[Discipline]) -> _core.Part:
-    """What scenarios may name. Raises ValueError for a class that is no discipline."""
-    # Much that it looks for is loaded for parts alone.
-    from fairdrop.parts import outside
+    """The compiled half of a class. Raises ValueError for a class that is no discipline."""
+    # Much that it looks for is loaded for extensions alone.
+    from fairdrop.extension import outside
 
     check_names(class_, Discipline, HOOKS)
     about = _Described(

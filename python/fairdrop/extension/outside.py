@@ -1,4 +1,4 @@
-"""What a part takes from outside the simulation: random numbers and clocks that the seed of a run does not decide."""
+"""Random numbers and clocks that an extension takes from outside the simulation, where the seed does not decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of a user-defined discipline: class attributes with a default, a range and a unit.
+"""Parameters of an extension: class attributes with a default, a range and a unit.
 
 >>> from fairdrop import Discipline, param
 >>> class Mine(Discipline):

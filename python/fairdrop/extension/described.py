@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from types import CodeType
 from typing import Any, NamedTuple
 
-from fairdrop.parts.param import Param, written
+from fairdrop.extension.param import Param, written
 
 __all__ = ["Declared", "check_names", "identity", "name_of", "parameters", "sentence"]
 

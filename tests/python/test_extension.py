@@ -18,7 +18,8 @@ import pytest
 import fairdrop
 import pages
 from fairdrop import Discipline, param
-from fairdrop.parts import registry
+from fairdrop.cli.parser import build_parser
+from fairdrop.extension import registry
 from patience import PATIENCE, wait_for
 from test_replay import packet, pcap
 
@@ -42,6 +43,7 @@ rate = "500kbit"
 
 FIFO = """\
 from fairdrop import Discipline, param
+from fairdrop.cli.parser import build_parser
 
 
 class Mine(Discipline):
@@ -466,7 +468,7 @@ def test_ranges_have_a_lower_and_an_upper_end():
 def test_a_file_that_ends_the_program_is_refused(fairdrop, tmp_path):
     (tmp_path / "ends.py").write_text("import sys\n\nsys.exit(3)\n")
     refused = fairdrop("list", "--parts", "ends.py")
-    assert refused.returncode == 2 and "--parts ends.py: SystemExit: 3 (line 3)" in refused.stderr
+    assert refused.returncode == 2 and "extension ends.py: SystemExit: 3 (line 3)" in refused.stderr
 
 
 def test_a_file_may_import_what_lies_beside_it(folder, fairdrop):
@@ -532,8 +534,8 @@ def test_an_exception_ends_its_run_alone():
     assert not result.complete
     error = result.failed[0]["error"]
     assert re.match(r"fails: LookupError: the hundredth packet \(in enqueue, at [\d.]+ s, packet 100\)\n", error)
-    assert 'test_parts.py", line' in error and "in give_up" in error and "self.give_up()" in error
-    assert "fairdrop/parts" not in error
+    assert 'test_extension.py", line' in error and "in give_up" in error and "self.give_up()" in error
+    assert "fairdrop/extension" not in error
     one = scenario_of(Fails, f"seed={result.failed[0]['seed']}")
     with pytest.raises(fairdrop.ScenarioError, match="LookupError"):
         one.run()
@@ -741,3 +743,12 @@ def test_a_plug_in_by_its_file(fairdrop, root, tmp_path):
     (tmp_path / "choke.so").write_text("no shared object")
     refused = fairdrop("run", "own.toml")
     assert refused.returncode == 2 and "no shared object for this machine" in refused.stderr, refused.stderr
+
+
+def test_former_names_still_lead_to_the_same():
+    from fairdrop import extension, extension_check, part_check, parts
+
+    assert all(getattr(parts, name) is getattr(extension, name) for name in extension.__all__)
+    assert part_check.check_parts is extension_check.check_extensions
+    options = build_parser().parse_args(["list", "--parts", "a.py", "--extension", "b.so"])
+    assert options.extensions == ["a.py", "b.so"]
