@@ -145,7 +145,7 @@ characterize: .venv/installed ## RFC 7928 under every discipline, and its page (
 	$(BIN)/python docs/make_characterization.py characterization
 
 generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
-	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py
+	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py tests/python/test_map.py
 	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test pages
 	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test transport_tables
 

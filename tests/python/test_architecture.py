@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import fairdrop
+from drawing import LAYERS
 from fairdrop import reproduce
 from import_graph import between_members, circles, folders, listing, python_graph, rust_graph
 
@@ -16,26 +17,6 @@ RUST_FOLDER_CIRCLES: dict[str, set[str]] = {
     "fairdrop-live": {"frame"},
     "fairdrop-sim": {"", "transport", "transport/tcp"},
 }
-# From the top down: a part of the package imports from those in lower lines only, and from its own.
-LAYERS = (
-    ("__main__",),
-    ("cli",),
-    ("advise", "characterize"),
-    ("part_check", "reproduce", "study"),
-    ("capture", "changes", "extension_check", "host"),
-    ("scenario",),
-    ("result",),
-    ("report",),
-    ("pages",),
-    ("flent", "plot", "live"),
-    ("few_groups",),
-    ("cautions", "conformance", "exact", "sensitivity", "table"),
-    ("timers",),
-    ("wording", "document", "measures", "model_scenario", "significance"),
-    ("designs", "engine", "estimate", "library", "models", "parts", "progress", "warmup"),
-    ("extension", "new", "packaged"),
-    ("files", "lock", "nearest", "optional", "terminal"),
-)
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.
 STEPS = ("define", "measure", "execute", "judge", "show")
 

@@ -1,6 +1,6 @@
 //! The calls into the kernel that no safe interface wraps: scheduling of a thread, options of TCP sockets.
 
-#![allow(unsafe_code)]
+#![allow(unsafe_code)] // The calls take pointers.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,6 +1,6 @@
 //! The few calls that no safe interface wraps.
 
-#![allow(unsafe_code)]
+#![allow(unsafe_code)] // Forks, namespaces and descriptors, whose calls promise nothing about the rest of the process.
 
 use rustix::io::Errno;
 use rustix::process::Pid;
