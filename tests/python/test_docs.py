@@ -167,6 +167,21 @@ def test_what_is_not_run_is_at_least_possible(path):
                 build_parser().parse_args(words[1:])
 
 
+def test_first_command_of_each_reader_is_possible():
+    """README gives one command for a researcher, an operator, the author of a data plane and a teacher."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rows = (ROOT / "README.md").read_text(encoding="utf-8").partition("| you are |")[2].partition("\n\n")[0]
+    found = re.findall(r"^\| (?:a|the) [^|]+ \| `([^`]+)` \| .*\]\(docs/", rows, re.MULTILINE)
+    assert len(found) == 4
+    for command in found:
+        program, *words = command.split()
+        if program == "make":
+            assert re.search(rf"^{words[0]}:", makefile, re.MULTILINE), command
+        else:
+            assert program == "fairdrop"
+            assert words[0] == "model" or build_parser().parse_args(words), command
+
+
 def measured(scenario, seeds):
     """What a heading of a table of measured values stands for, as mean over seeds."""
     results = {}
