@@ -10,7 +10,7 @@ from pathlib import Path
 
 from import_graph import Graph, between_members, circles, rust_graph
 
-_SECTION = re.compile(r"(<!-- generated: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_SECTION = re.compile(r"(<!-- drawn: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # A crate with more files than that beside each other is a list, not a building.
 _FLAT = 30
 _UNSAFE = re.compile(r"^\s*#!?\[allow\(unsafe_code\)\](?: // (.*))?$", re.MULTILINE)
