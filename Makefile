@@ -10,7 +10,7 @@ LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 DENY := --allow license-not-encountered --allow license-exception-not-encountered --allow unmatched-skip licenses bans sources
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own attack
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -94,55 +94,57 @@ bench-scale: .venv/installed ## what a packet and a flow cost, from 10 flows to 
 	cargo build --release --package fairdrop-sim --example cost
 	$(BIN)/python benches/scale/bench_scale.py $(SCALE)
 
-bench-own: .venv/installed ## CHOKe in the library beside user-defined CHOKe in Rust, C and Python
-	$(BIN)/python benches/own/bench_own.py $(OWN)
+bench-own: bench-extension # its name until it was called extension
+
+bench-extension: .venv/installed ## CHOKe in the library beside user-defined CHOKe in Rust, C and Python
+	$(BIN)/python benches/extension/bench_extension.py $(OWN) $(EXTENSION)
 
 bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulators, in namespaces of its own (see benches/live/README.md)
 	cargo build --release --package fairdrop-live --bins --examples
 	$(BIN)/python benches/live/bench_live.py $(LIVE_BENCH)
 
-bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see benches/shares/README.md)
-	$(BIN)/python benches/shares/bench_shares.py fresh --store benches/shares/runs.csv
-	$(BIN)/python benches/shares/bench_shares.py validation --store benches/shares/runs.csv
-	$(BIN)/python benches/shares/bench_shares.py validation --rivals --seeds 1 --store benches/shares/runs.csv
+bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see experiments/shares/README.md)
+	$(BIN)/python -m experiments.shares.campaign fresh --store experiments/shares/runs.csv
+	$(BIN)/python -m experiments.shares.campaign validation --store experiments/shares/runs.csv
+	$(BIN)/python -m experiments.shares.campaign validation --rivals --seeds 1 --store experiments/shares/runs.csv
 	cargo build --release --package fairdrop-sim --example ablations
-	$(BIN)/python benches/shares/bench_shares.py validation --ablations --seeds 1 --store benches/shares/runs.csv
-	$(BIN)/python benches/shares/page.py
-	$(BIN)/python benches/shares/bench_kin.py
-	$(BIN)/python benches/shares/bench_trials.py
+	$(BIN)/python -m experiments.shares.campaign validation --ablations --seeds 1 --store experiments/shares/runs.csv
+	$(BIN)/python -m experiments.shares.page
+	$(BIN)/python -m experiments.kin.campaign
+	$(BIN)/python -m experiments.trials.campaign
 
-attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see benches/attack/README.md)
-	$(BIN)/python benches/attack/attack.py --summary benches/attack/attack.csv $(ATTACK)
-	$(BIN)/python benches/attack/page.py
+attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see experiments/attack/README.md)
+	$(BIN)/python -m experiments.attack.campaign --summary experiments/attack/attack.csv $(ATTACK)
+	$(BIN)/python -m experiments.attack.page
 
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report, and what ns-2 has of the papers
-	$(BIN)/python validation/validate.py
-	$(BIN)/python validation/peers.py
+	$(BIN)/python -m experiments.validation
+	$(BIN)/python -m experiments.validation.peers
 
 fidelity-bbr: .venv/installed $(LIVE) ## BBR of the kernel beside the simulator's, live (four minutes)
-	$(BIN)/python validation/fidelity/bbr.py
+	$(BIN)/python -m experiments.fidelity.bbr
 
 fidelity-ack: .venv/installed $(LIVE) ## Reno, CUBIC and BBR of the kernel beside the simulator's, ACK by ACK (thirteen minutes)
 	cargo build --release --package fairdrop-sim --example beside_kernel
-	$(BIN)/python validation/fidelity/ack_by_ack.py
+	$(BIN)/python -m experiments.fidelity.ack_by_ack
 
 fidelity: .venv/installed $(LIVE) ## figures 3 and 5 of the CHOKe paper with kernel TCP, live beside simulated (an hour; resumes)
-	$(BIN)/python validation/fidelity/campaign.py
-	$(BIN)/python validation/fidelity/campaign.py --variants
-	$(BIN)/python validation/fidelity/summarise.py
-	$(BIN)/python validation/fidelity/page.py
+	$(BIN)/python -m experiments.fidelity.campaign
+	$(BIN)/python -m experiments.fidelity.campaign --variants
+	$(BIN)/python -m experiments.fidelity.summarise
+	$(BIN)/python -m experiments.fidelity.page
 
 reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
 	@$(BIN)/fairdrop reproduce
 
 comparison: .venv/installed ## docs/comparison.md, and the papers' tests on COLLAR's page, from campaigns X7 and X21 (five minutes; resumes)
 	$(BIN)/fairdrop reproduce X7 X21 --quiet
-	$(BIN)/python docs/make_reproduction.py reproduction
-	$(BIN)/python docs/make_comparison.py
+	$(BIN)/python -m experiments.reproduction.page reproduction
+	$(BIN)/python -m experiments.comparison.page
 
 characterize: .venv/installed ## RFC 7928 under every discipline, and its page (ten minutes; resumes)
 	$(BIN)/fairdrop characterize --profile quick --quiet
-	$(BIN)/python docs/make_characterization.py characterization
+	$(BIN)/python -m experiments.characterization.page characterization
 
 generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py tests/python/test_map.py
@@ -150,12 +152,12 @@ generate: reference schema header conformance .venv/dev ## everything in git tha
 	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test transport_tables
 
 reference: .venv/installed ## the tables of docs/reference and the index of the disciplines
-	$(BIN)/python docs/make_reference.py
+	$(BIN)/python -m experiments.reference.page
 
 images: .venv/installed ## the pictures of the README, and the figures and tables of docs/background (minutes)
-	$(BIN)/python docs/make_images.py
-	$(BIN)/python docs/figures/make_background.py
-	$(BIN)/python docs/figures/make_collar.py
+	$(BIN)/python -m experiments.headline.page
+	$(BIN)/python -m experiments.leaky_buffer.page
+	$(BIN)/python -m experiments.collar_theory.page
 
 schema: .venv/installed ## the JSON Schema of a scenario
 	$(BIN)/fairdrop schema > schema/scenario.json.new

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import fairdrop
+from experiments.attack import campaign as attack
+from experiments.attack import page, senders
 
-FOLDER = Path(__file__).resolve().parents[2] / "benches" / "attack"
-
-
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-senders = _module("senders")
-attack = _module("attack")
-page = _module("page")
 ROAD = senders.small(senders.ROADS[0])
 
 

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-MODULES = ("ack_by_ack", "recording", "page", "cells")
+from experiments.fidelity import ack_by_ack as acks
 
 
-@pytest.fixture
-def acks(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script that compares, as a module."""
-    monkeypatch.syspath_prepend(str(root / "validation" / "fidelity"))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    # Other folders have scripts of these names as well.
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module("ack_by_ack")
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-def test_the_pages_are_those_of_their_csv(acks):
+def test_the_pages_are_those_of_their_csv():
     made = acks.sections()
     for page in acks.PAGES:
         text = page.read_text(encoding="utf-8")
         assert text == acks.fidelity.rewritten(text, made), page.name
 
 
-def test_throughput_is_compared_by_seed(acks):
+def test_throughput_is_compared_by_seed():
     """Each seed loses the same packets on both sides: 10 % more with each is 10 %, however far apart the seeds are."""
     rows = [
         {"path": path, "control": "reno", "kernel_per_s": str(rate), "simulated_per_s": str(1.1 * rate)}
@@ -50,7 +34,7 @@ def row(**cells: str) -> dict[str, str]:
     return same | {"kernel_ssthresh": "9", "model_ssthresh": "9", "kernel_sent": "4-5", "model_sent": "4-6"} | cells
 
 
-def test_differences_by_kind(acks):
+def test_differences_by_kind():
     assert acks.kind(row()) == "window"
     assert acks.kind(row(model_lost="1")) == "loss"
     assert acks.kind(row(timer="early", model_lost="1")) == "timer"
@@ -60,7 +44,7 @@ def test_differences_by_kind(acks):
     assert acks.segments("4-6 9 9") == {4: 1, 5: 1, 6: 1, 9: 2}
 
 
-def test_models_of_the_path_are_compared(acks):
+def test_models_of_the_path_are_compared():
     """A bandwidth may differ by half a per cent; a gain is the same or not."""
     one = {"kernel_bw": "800", "model_bw": "804", "kernel_min_rtt_us": "40000", "model_min_rtt_us": "40201"}
     one |= {"kernel_pacing_gain": "320", "model_pacing_gain": "320", "kernel_cwnd_gain": "512"}
@@ -73,7 +57,7 @@ def test_models_of_the_path_are_compared(acks):
     assert (found["timed"], found["in_time"], found["late_median_us"], found["late_99_us"]) == (4, 3, 30, 500)
 
 
-def test_a_recording_of_the_kernel(acks, root: Path):
+def test_a_recording_of_the_kernel(root: Path):
     """Most answers are the kernel's: 99 of 100 with Reno; CUBIC's depend on the tick as well.
 
     BBR's differ in Startup and Drain, some hundred in all: of three seconds these would be one in twenty.

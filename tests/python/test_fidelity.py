@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from types import ModuleType
-
 import pytest
 
-
-@pytest.fixture
-def page(root, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script that makes the page, as a module."""
-    monkeypatch.syspath_prepend(str(root / "validation" / "fidelity"))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    # Other folders have a script of that name as well.
-    for name in ("page", "cells"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module("page")
-    for name in ("page", "cells"):
-        sys.modules.pop(name, None)
+from experiments.fidelity import page
 
 
-def test_the_page_is_that_of_the_summary(page):
+def test_the_page_is_that_of_the_summary():
     text = page.PAGE.read_text(encoding="utf-8")
     assert text == page.rewritten(text, page.sections(page.Summary(page.HERE / "summary.csv")))
     with pytest.raises(KeyError):
         page.rewritten("<!-- fidelity: nothing -->\n<!-- end -->\n", {})
 
 
-def test_every_cell_has_its_replications_on_both_sides(page):
+def test_every_cell_has_its_replications_on_both_sides():
     summary = page.Summary(page.HERE / "summary.csv")
     for cell in page.cells():
         for side in ("live", "simulated"):
             assert [row["seed"] for row in summary.rows(cell, side)] == ["1", "2", "3", "4", "5"], (cell.name, side)
 
 
-def test_near_and_far(page):
+def test_near_and_far():
     from fairdrop.estimate import difference, estimate
 
     def found(simulated: list[float], live: list[float]):

@@ -578,9 +578,9 @@ def test_bars_add_up_and_carry_the_shares(solved: Callable[..., Document]) -> No
 
 
 def chapter_rows(name: str) -> list[list[float]]:
-    """The table that ``docs/figures/make_background.py`` writes under this name."""
+    """The table that ``experiments/leaky_buffer`` writes under this name."""
     text = (ROOT / "docs" / "background" / "leaky-buffer.md").read_text(encoding="utf-8")
-    table = re.search(rf"<!-- measured by make_background: {name} -->\n\n((?:\|.*\n)+)", text)
+    table = re.search(rf"<!-- measured: {name} -->\n\n((?:\|.*\n)+)", text)
     assert table, name
     return [
         [float(cell.split("±")[0]) for cell in line.strip().strip("|").split("|")] for line in table[1].splitlines()[2:]

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 
-
-@pytest.fixture
-def packets(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "validation"))
-    return importlib.import_module("packet_by_packet")
-
+from experiments.validation import packet_by_packet as packets
 
 NAMES = [
     "tahoe", "reno", "newreno", "sack", "vegas", "reno-red", "reno-2005", "newreno-2.35", "sack-2.35", "vegas-2.35",
@@ -19,7 +12,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_packet_is_that_of_ns2(packets, root, name):
+def test_every_packet_is_that_of_ns2(root, name):
     drawn, peers = packets.read_recording(root / "tests" / "ns2" / f"{name}.csv")
     sender, load = packets.RECORDED[name]
     check = packets.compare(name, packets.ours(sender, load, packets.RECORDED_S, drawn), peers)
@@ -29,18 +22,18 @@ def test_every_packet_is_that_of_ns2(packets, root, name):
     assert sum(arrival.lost for arrival in peers) > (50 if sender.transport != "vegas" else 5)
 
 
-def test_everything_recorded_is_compared(packets):
+def test_everything_recorded_is_compared():
     assert list(packets.RECORDED) == NAMES
     assert {sender.transport for sender, _ in packets.RECORDED.values()} == set(packets.TRANSPORTS)
     assert {sender.era for sender, _ in packets.RECORDED.values()} == set(packets.ERAS)
 
 
-def test_the_flavours_differ(packets, root):
+def test_the_flavours_differ(root):
     recorded = [packets.read_recording(root / "tests" / "ns2" / f"{name}.csv")[1] for name in packets.RECORDED]
     assert all(packets.common(one, other) < len(one) for one in recorded for other in recorded if one is not other)
 
 
-def test_a_difference_is_found_and_named(packets, root):
+def test_a_difference_is_found_and_named(root):
     _, peers = packets.read_recording(root / "tests" / "ns2" / "reno.csv")
     packet = peers[700]
     for change in ({"flow": 99}, {"segment": 12345}, {"lost": not packet.lost}, {"time_ns": packet.time_ns + 3000}):
@@ -53,7 +46,7 @@ def test_a_difference_is_found_and_named(packets, root):
 
 
 @pytest.fixture
-def tie(packets, root, monkeypatch):
+def tie(root, monkeypatch):
     """A recorded run as if it were the one with a tie, and what is compared with it: by default as it is known."""
     key, known = next(iter(packets.TIES.items()))
     drawn, peers = packets.read_recording(root / "tests" / "ns2" / "reno-red.csv")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 
 import pytest
 
 import fairdrop
+from experiments.reference import page as maker
 from fairdrop import CongestionControl, Discipline
 from fairdrop.extension.congestion import HOOKS as OF_CONTROLS
 from fairdrop.extension.discipline import HOOKS as OF_DISCIPLINES
@@ -20,26 +19,13 @@ TESTS_OF = re.compile(r"`((?:crates|tests)/[\w/.-]+\.(?:rs|py))`[^:`]*:?((?:(?!`
 
 
 @pytest.fixture(scope="module")
-def maker(root):
-    """The script docs/make_reference.py as a module."""
-    spec = importlib.util.spec_from_file_location("make_reference", root / "docs" / "make_reference.py")
-    module = importlib.util.module_from_spec(spec)
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = written
-    return module
-
-
-@pytest.fixture(scope="module")
 def pages(root):
     """Text of every page by path."""
     apart = [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "conformance/README.md")]
     return {path: path.read_text(encoding="utf-8") for path in [*apart, *sorted((root / "docs").rglob("*.md"))]}
 
 
-def test_generated_sections_are_those_of_the_program(root, maker):
+def test_generated_sections_are_those_of_the_program(root):
     made = maker.sections()
     for page in maker.pages():
         text = page.read_text(encoding="utf-8")
@@ -58,14 +44,14 @@ def test_every_member_of_a_part_is_in_the_reference(root, class_):
     assert all(shown[name] for name in members), "each is explained"
 
 
-def test_everything_of_the_program_has_its_place(maker):
+def test_everything_of_the_program_has_its_place():
     shown = [name for page in maker.pages() for name in maker.names_in(page.read_text("utf-8"))]
     assert len(shown) == len(set(shown))
     without_options = {"command.schema", "command.conformance"}
     assert set(maker.sections()) - set(shown) == without_options
 
 
-def test_a_changed_section_is_noticed(maker):
+def test_a_changed_section_is_noticed():
     text = "a\n<!-- generated: x -->\n\nold\n\n<!-- end -->\nb\n"
     assert maker.rewritten(text, {"x": "new"}) == text.replace("old", "new")
     with pytest.raises(KeyError):

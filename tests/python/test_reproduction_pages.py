@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
 
 import pytest
 
+from experiments.comparison import page as comparison
+from experiments.reproduction import page as maker
 from fairdrop import reproduce
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.reading import headlines
@@ -18,41 +18,21 @@ from fairdrop.reproduce.execute.work import measure
 PROBED = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X2")
 
 
-def script(root, name):
-    """A script of docs as a module."""
-    spec = importlib.util.spec_from_file_location(name, root / "docs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
-def maker(root):
-    return script(root, "make_reproduction")
-
-
-@pytest.fixture(scope="module")
-def comparison(root, maker):
-    script(root, "make_reference")
-    return script(root, "make_comparison")
-
-
-@pytest.fixture(scope="module")
-def stored(maker):
+def stored():
     return {one.definition.name: one for one in maker.stored()}
 
 
-def test_pages_are_what_the_stored_results_give(root, maker):
+def test_pages_are_what_the_stored_results_give(root):
     """Nobody edits a page by hand, and a change of the judge's words is seen."""
     folder = root / "docs" / "reproduction"
     for name, text in maker.pages().items():
-        again = "python docs/make_reproduction.py"
+        again = "python -m experiments.reproduction.page"
         assert (folder / name).read_text(encoding="utf-8") == text, f"{name} is another page: {again}"
 
 
-def test_the_comparison_is_what_the_stored_results_give(root, comparison, stored):
-    again = "python docs/make_comparison.py"
+def test_the_comparison_is_what_the_stored_results_give(root, stored):
+    again = "python -m experiments.comparison.page"
     page = (root / "docs" / "comparison.md").read_text(encoding="utf-8")
     assert comparison.page(stored["X7"]) == page, again
     collar = (root / "docs" / "background" / "collar.md").read_text(encoding="utf-8")
@@ -64,7 +44,7 @@ def test_the_comparison_is_what_the_stored_results_give(root, comparison, stored
 def test_every_result_is_of_the_present_definition(stored):
     """Every id of the five papers is there and as it was run; campaigns of our own may be newer than the pages."""
     old = [name for name, one in stored.items() if not one.follows_definition and not one.definition.is_own]
-    again = "fairdrop reproduce; python docs/make_reproduction.py reproduction"
+    again = "fairdrop reproduce; python -m experiments.reproduction.page reproduction"
     assert not old, f"{', '.join(old)}: changed since the pages were made: {again}"
     missing = [name for name in reproduce.names() if name not in stored and not reproduce.definition(name).is_own]
     assert not missing, f"{', '.join(missing)} not on the pages: {again}"

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import fairdrop
-
-FOLDER = Path(__file__).resolve().parents[2] / "benches" / "shares"
-
-
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-loads = _module("loads")
-bench = _module("bench_shares")
+from experiments.shares import campaign as bench
+from experiments.shares import loads
 
 
 @pytest.mark.parametrize("which", loads.SETS)

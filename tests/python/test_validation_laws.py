@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 
 import numpy as np
 import pytest
 
-
-@pytest.fixture
-def laws(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "validation"))
-    return importlib.import_module("throughput")
+from experiments.validation import throughput as laws
 
 
-def test_square_root_law(laws):
+def test_square_root_law():
     # 10 round trips per second of sqrt(1.5) / 0.1 packets, or of sqrt(0.75) / 0.1.
     assert laws.square_root(0.01, 0.1, 1) == pytest.approx(122.4745, rel=1e-6)
     assert laws.square_root(0.01, 0.1, 2) == pytest.approx(86.6025, rel=1e-6)
 
 
-def test_constants_for_independent_losses(laws):
+def test_constants_for_independent_losses():
     # An ideal sender: the window grows by 1 / (b w) per packet, and halves after a geometric number of packets.
     for per_ack, constant in laws.RANDOM_CONSTANT.items():
         p, window, packets, rounds = 1e-4, 100.0, 0, 0.0
@@ -31,19 +26,19 @@ def test_constants_for_independent_losses(laws):
         assert packets / rounds * math.sqrt(p) == pytest.approx(constant, rel=0.01)
 
 
-def test_full_model_by_hand(laws):
+def test_full_model_by_hand():
     # E[W] = 2/3 + sqrt(132 + 4/9) = 12.17512; Q = 0.279921; f = 1.010204.
     # (99 + 12.17512 + 0.282749) / (0.1 x 13.17512 + 0.285635) = 111.45787 / 1.603147.
     assert laws.pftk(0.01, 0.1, 1.0, 2, math.inf) == pytest.approx(69.5244, rel=1e-5)
 
 
-def test_full_model_with_a_window_limit(laws):
+def test_full_model_with_a_window_limit():
     # W = 8: rounds 1 + 99 / 8 + 2; Q = 0.029701 (1 + 0.970299 x (1 - 0.99^5)) / (1 - 0.99^8) = 0.402735.
     # (99 + 8 + 0.406803) / (0.1 x 15.375 + 0.402735 x 1.010204 / 0.99) = 107.406803 / 1.948454.
     assert laws.pftk(0.01, 0.1, 1.0, 1, 8) == pytest.approx(55.1241, rel=1e-5)
 
 
-def test_limits_of_the_full_model(laws):
+def test_limits_of_the_full_model():
     # Few losses: the square-root law; none: a window per round trip.
     for per_ack in (1, 2):
         ratio = laws.pftk(1e-7, 0.1, 0.0, per_ack, math.inf) / laws.square_root(1e-7, 0.1, per_ack)
@@ -53,7 +48,7 @@ def test_limits_of_the_full_model(laws):
     assert laws.timeout_probability(0.1, 3.0) == 1.0
 
 
-def test_checks_can_fail(laws):
+def test_checks_can_fail():
     # A sender that acknowledged every second packet would not pass for one that acknowledges all, nor one without
     # timeouts for Reno.
     for p in laws.SQUARE_ROOT_LOSS:

@@ -1,5 +1,5 @@
 //! What CHOKe costs as it is in the library, as a Rust user-defined discipline and as a plug-in, on one scenario:
-//! `cost_of_own SCENARIO.toml DISCIPLINE SEEDS [PLUGIN.so]`. Prints a JSON line; `benches/own/bench_own.py` compares.
+//! `cost_of_own SCENARIO.toml DISCIPLINE SEEDS [PLUGIN.so]`. Prints a JSON line; `benches/extension/bench_extension.py` compares.
 
 #[path = "../../fairdrop-sim/examples/own_choke.rs"]
 #[expect(dead_code, reason = "its main function")]

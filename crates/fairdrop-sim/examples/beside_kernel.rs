@@ -1,4 +1,4 @@
-//! The simulator's sender beside the kernel's, ACK by ACK: plays a recording of `validation/fidelity/recording.py`.
+//! The simulator's sender beside the kernel's, ACK by ACK: plays a recording of `experiments/fidelity/recording.py`.
 //!
 //!     cargo run --release --package fairdrop-sim --example beside_kernel -- TRANSPORT RECORDING [field=value ...]
 

@@ -1,4 +1,4 @@
-//! Recordings of kernel TCP (`validation/fidelity/recording.py`), played against the simulator's sender.
+//! Recordings of kernel TCP (`experiments/fidelity/recording.py`), played against the simulator's sender.
 
 use fairdrop_sim::beside_kernel;
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
+from experiments.collar_theory import page as made
 from fairdrop.models import (
     ConstantRate,
     NoEquilibriumError,
@@ -26,27 +24,13 @@ from fairdrop.models import (
 from fairdrop.models.collar import LOOSEST, SLACK
 from fairdrop.models.collar_loop import ALPHA, BETA, T_UPDATE
 
-FIGURES = Path(__file__).resolve().parents[3] / "docs" / "figures"
-
-
-def _figures() -> ModuleType:
-    """What the chapter's tables are made with."""
-    for name in ("make_background", "make_collar"):
-        spec = importlib.util.spec_from_file_location(name, FIGURES / f"{name}.py")
-        assert spec is not None and spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules["make_collar"]
-
-
-made = _figures()
 #: 10 Mb/s in packets of 1000 bytes.
 C = made.C
 LOOP = ("ALPHA", "BETA", "AVERAGED", "AVERAGED_SLOWLY", "RTT_MAX", "MOST_ROOT")
 
 
-def test_constants_are_those_of_the_discipline() -> None:
-    source = FIGURES.parents[1] / "crates" / "fairdrop" / "src" / "disciplines" / "collar.rs"
+def test_constants_are_those_of_the_discipline(root: Path) -> None:
+    source = root / "crates" / "fairdrop" / "src" / "disciplines" / "collar.rs"
     written = dict(re.findall(r"const (\w+): \w+ = ([^;]+);", source.read_text(encoding="utf-8")))
     times = {"T_UPDATE": "Time::from_ms(16)"}
     assert {name: written[name] for name in times} == times and collar_loop.T_UPDATE == 0.016

@@ -1,4 +1,7 @@
-"""What ns-2 and Linux have where a paper prints a number (``papers/peers.csv``, written by ``validation/peers.py``)."""
+"""What ns-2 and Linux have where a paper prints a number.
+
+``experiments/validation/peers.py`` writes it into ``papers/peers.csv``.
+"""
 
 from __future__ import annotations
 

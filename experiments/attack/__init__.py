@@ -1,0 +1,1 @@
+"""The sender that gains most, or harms most, under each discipline."""

@@ -1,0 +1,1 @@
+"""RFC 7928 under every discipline: a page from the results of ``fairdrop characterize``."""

@@ -1,0 +1,215 @@
+"""Write docs/reference/characterization.md: ``python -m experiments.characterization.page [DIRECTORY]``.
+
+The directory is that of ``fairdrop characterize --out``; its numbers are kept in characterization.csv beside this file,
+and replace those of the same disciplines and sections there. Without a directory the page is made from the numbers that
+are kept. No measured number on the page is typed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+
+from experiments import DOCS
+from fairdrop.characterize import Row, read_scorecard
+from fairdrop.characterize.layout import (
+    Board,
+    cell_text,
+    influence_rows,
+    scheduler_board,
+    score_boards,
+    trial_boards,
+    trial_of,
+)
+from fairdrop.characterize.page import trade_off
+from fairdrop.characterize.rows import csv_text, read_csv
+from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, trials
+from fairdrop.files import write_text
+from fairdrop.library import catalogue
+from fairdrop.plot import save
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import joined
+
+PAGE = DOCS / "reference" / "characterization.md"
+NUMBERS = Path(__file__).with_name("characterization.csv")
+FIGURE, DRAWN = DOCS / "images" / "characterization.png", "9.2-both-ways"
+SCENARIOS = "../../python/fairdrop/characterize/scenarios"
+BETTER = {"less": "less is better", "more": "more is better", "one": "1 is best", "": ""}
+# What counts as protected in the findings, as a part of TCP's fair share.
+_PROTECTED = 0.9
+_FAMILY = "The CHOKe family"
+
+
+def table(board: Board, named: bool) -> list[str]:
+    """Disciplines by columns; bold where no other is better beyond both intervals. ``named`` tells of which trial."""
+    heads = []
+    for column in board.columns:
+        link = f"[{column.section}]({SCENARIOS}/{trial_of(column.trial).file}) " if named else ""
+        where = f" at `{column.where}`" if named and column.at else ""
+        better = f" ({BETTER[column.better]})" if column.better else ""
+        heads.append(f"{link}{column.label}{where}{better}")
+    lines = [f"| discipline | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
+    best = {column: board.best(column) for column in board.columns}
+    for name in board.disciplines:
+        cells = []
+        for column in board.columns:
+            row = board.cells.get((name, column))
+            text = "" if row is None else cell_text(row)
+            cells.append(f"**{text}**" if name in best[column] else text)
+        lines.append(f"| {discipline_name(name)} | {' | '.join(cells)} |")
+    return lines
+
+
+def influences(rows: Sequence[Row]) -> list[str]:
+    """What parameters change: the largest total indices of each discipline."""
+    lines = ["| discipline | 99th percentile of the wait | TCP beside UDP / its fair share |", "| --- | --- | --- |"]
+    for name, measures in influence_rows(rows).items():
+        cells = [
+            ", ".join(f"`{row.at.removeprefix('queue.')}` {cell_text(row)}" for row in measures.get(measure, ())[:3])
+            for measure in ("wait_p99", "protection")
+        ]
+        lines.append(f"| {discipline_name(name)} | {' | '.join(cells)} |")
+    return lines
+
+
+def findings(rows: Sequence[Row]) -> list[str]:
+    """What stands out, with the numbers."""
+
+    def found(trial: str, measure: str) -> dict[str, Row]:
+        return {row.discipline: row for row in rows if row.score and (row.trial, row.measure) == (trial, measure)}
+
+    def told(of: dict[str, Row], name: str) -> str:
+        return f"{discipline_name(name)} {digits(of[name].mean)}"
+
+    udp, small = found("5.3-unresponsive", "protection"), found("4.4-packet-sizes", "small_over_large")
+    heavy, voice = found("8.2-level", "wait_p99"), found("9.1-mix", "voice_wait_p99")
+    alone, two = found("5.1.1-same-window", "utilisation"), found("10-two-queues", "both_over_one")
+    quiet, web = found("7.2-web", "dropped"), found("7.2-web", "web_fct")
+    dropping = sorted((name for name in quiet if quiet[name].mean > 0), key=lambda name: -quiet[name].mean)
+    slowest = max(dropping, key=lambda name: web[name].mean)
+    together = found("2.4-synchronisation", "together")
+    harmful = score_boards(rows)[0].harmful
+
+    def able(of: dict[str, Row]) -> list[str]:
+        """Disciplines that are named for what they do well."""
+        return [name for name, row in of.items() if (row.trial, row.at, name) not in harmful]
+
+    of_family = {entry["name"] for entry in catalogue()["disciplines"] if entry["family"] == _FAMILY}
+    first, second = sorted((name for name in able(udp) if name in of_family), key=lambda name: -udp[name].mean)[:2]
+    protected = [discipline_name(name) for name in able(udp) if udp[name].mean >= _PROTECTED]
+    quick = sorted(able(heavy), key=lambda name: heavy[name].mean)[:4]
+    calm = sorted(able(voice), key=lambda name: voice[name].mean)[:4]
+    return [
+        f"*Unresponsive sender.* TCP keeps {100 * _PROTECTED:.0f} % of its fair share or more beside UDP at twice "
+        f"the link under {'; '.join(protected)}. Of the CHOKe family, which keeps no state of flows, the best are "
+        f"{told(udp, first)} and {told(udp, second)}. For comparison: {told(udp, 'red')}, "
+        f"{told(udp, 'pie')}, {told(udp, 'codel')}.",
+        f"*Delay under heavy congestion* is least under {joined([told(heavy, name) for name in quick])} ms. For "
+        f"comparison: {told(heavy, 'fq_codel')} ms, since the packets of a flow wait for those of 67 others.",
+        f"*Voice* waits least under {joined([told(voice, name) for name in calm])} ms. For comparison: "
+        f"{told(voice, 'choke')} ms and {told(voice, 'droptail')} ms.",
+        f"*What short queues cost.* One NewReno connection uses {digits(alone['droptail'].mean)} % of the link under "
+        f"DropTail, {digits(alone['codel'].mean)} % under CoDel, {digits(alone['fq_codel'].mean)} % under FQ-CoDel and "
+        f"{digits(alone['ward'].mean)} % under WARD.",
+        f"*Small packets.* CHOKe and its relatives compare packets, not bytes: senders of small packets get "
+        f"{digits(small['choke'].mean)} times what senders of large ones get; FRED {digits(small['fred'].mean)}, "
+        f"flow valve {digits(small['flow_valve'].mean)}.",
+        f"*Bursts on a quiet link* (7.2, case I: web and UDP offer a sixth of it). No packet needs to be dropped, but "
+        f"some are under {joined([told(quiet, name) for name in dropping])} %. "
+        "Transfers of 100 packets then take up to "
+        f"{digits(web[slowest].mean)} s ({discipline_name(slowest)}) instead of {digits(web['droptail'].mean)} s.",
+        "*Synchronisation.* Flows back off in the same round trip "
+        f"{digits(together['droptail'].mean)} times as often as independent ones under DropTail, "
+        f"{digits(together['red'].mean)} times under RED, "
+        f"{digits(together['choke'].mean)} times under CHOKe, and {digits(together['pie'].mean)} times under PIE.",
+        f"*Two queues in a row.* Connections over both get this part of what those over one get: "
+        f"{told(two, 'droptail')}, {told(two, 'choke')}, {told(two, 'afd')}, {told(two, 'fq_codel')}.",
+    ]  # fmt: skip
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The page as text."""
+    seeds = max(row.seeds for row in rows if row.trial != "8.3-parameters")
+    boards = score_boards(rows)
+    known = {path.stem.replace("-", "_") for path in (DOCS / "reference" / "disciplines").glob("*.md")}
+    later = sorted(f"`{name}`" for name in known - {row.discipline for row in rows})
+    lines = [
+        "# RFC 7928: every discipline characterized",
+        "",
+        fill(
+            "The IETF's guideline for characterizing AQM, simulated: what each section asks for, every discipline side "
+            "by side. Link 24 Mb/s, round trips of 100 ms, a buffer of 300 packets of 1000 bytes (one bandwidth-delay "
+            "product) for all, parameters of the disciplines at their defaults; nothing is tuned. Mean of "
+            f"{seeds} seeds ± half the 95 % interval (Student's t). In bold: no other is better beyond both intervals, "
+            "among disciplines that shut out nobody, starve nobody, and do not leave the link idle in that trial "
+            "([by the verdict's bounds](verdict.md); the trial's table says which do).",
+            118, break_long_words=False, break_on_hyphens=False,
+        ),
+        "",
+        fill(
+            "Made by `make characterize` (`fairdrop characterize --profile quick`). For your own choice of "
+            "disciplines: [characterize a discipline](../how-to/characterize.md). Each column links to its scenario, "
+            "which `fairdrop run` takes. The numbers as data: "
+            "[characterization.csv](../../experiments/characterization/characterization.csv).",
+            118, break_long_words=False, break_on_hyphens=False,
+        ),
+        "",
+        *([f"Not here, as they came after these runs: {', '.join(later)}.", ""] if later else []),
+        f"![Link used against the 99th percentile of the wait, both directions](../images/{FIGURE.name})",
+        "",
+        "## What stands out",
+        "",
+        *(
+            fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+            for text in findings(rows)
+        ),
+    ]  # fmt: skip
+    for board in (*boards, scheduler_board(rows)):
+        lines += ["", f"## {board.title}", "", *table(board, named=True)] if board else []
+    lines += [
+        "", "## What parameters change", "",
+        fill(
+            "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's "
+            "design, one seed. Sobol's total index is the part of the variance that goes with a parameter and its "
+            "interactions, with its 95 % interval over resampled points; so few points only tell large from small.",
+            118,
+        ),
+        "", *influences(rows), "", "## Every section", "",
+    ]  # fmt: skip
+    for board in trial_boards(rows):
+        trial = trial_of(board.columns[0].trial)
+        lines += [f"### {board.title}", "", f"[`{trial.file}`]({SCENARIOS}/{trial.file})", ""]
+        lines += [*table(board, named=False), ""]
+    lines += ["## What no run answers", "", "| section | what it asks | why not |", "| --- | --- | --- |"]
+    lines += [f"| {one.section} | {one.what} | {one.why} |" for one in UNANSWERED]
+    return "\n".join(lines) + "\n"
+
+
+def exchanged(kept: Sequence[Row], found: Sequence[Row]) -> list[Row]:
+    """Rows that are kept, those of each trial under each discipline in ``found`` exchanged, in order."""
+    order = [*trials(), SENSITIVITY.name]
+    names = [str(entry["name"]) for entry in catalogue()["disciplines"]]
+    new = {(row.trial, row.discipline) for row in found}
+    rows = [row for row in kept if row.trial in order and (row.trial, row.discipline) not in new]
+    return sorted((*rows, *found), key=lambda row: (order.index(row.trial), names.index(row.discipline)))
+
+
+def main() -> None:
+    """Write page, numbers and figure."""
+    if len(sys.argv) > 1:
+        card = read_scorecard(sys.argv[1])
+        if not card.complete:
+            raise SystemExit(f"{sys.argv[1]}: incomplete; valid: a finished fairdrop characterize")
+        write_text(NUMBERS, csv_text(exchanged(read_csv(NUMBERS), card.rows)))
+    rows = read_csv(NUMBERS)
+    write_text(PAGE, page(rows))
+    figure = trade_off(rows, DRAWN, "")
+    figure.set_facecolor("white")
+    save(figure, FIGURE)
+
+
+if __name__ == "__main__":
+    main()

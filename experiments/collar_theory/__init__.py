@@ -1,0 +1,1 @@
+"""The models of COLLAR beside the simulator."""

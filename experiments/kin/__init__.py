@@ -1,0 +1,1 @@
+"""COLLAR's kin: shares by weight, sparse flows, hosts."""

@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""Measure COLLAR's kin, and write their tables into docs/background/collar.md.
+
+Weights: TCP of three classes of weights 1, 2 and 4, beside senders that slow down for nothing. Sparse flows: voice
+beside TCP and such senders, and who would ride free with it. Hosts: what hosts of one flow, of many, and of greedy ones
+have of the link. Each finished run is a line of kin.csv beside this file; a run that is in it is not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+import fairdrop
+from experiments.attack.senders import ROADS
+from experiments.shares.campaign import Row, Task, make_runs, read
+from experiments.shares.loads import Group, Load, tcp, udp, web
+from experiments.shares.page import PAGE, interval, with_tables
+from fairdrop.measures import jain_index
+
+HERE = Path(__file__).resolve().parent
+STORE = HERE / "kin.csv"
+WEIGHTS = (1, 2, 4)
+SEEDS = range(201, 206)
+KEYS = ("table", "load", "discipline", "seed")
+OF_SHARES = ("w1", "w2", "w4", "udp", "tcp", "jain_tcp", "udp_part", "tcp_part", "spurious")
+MEASURES = (*OF_SHARES, "voice_p99_ms", "tcp_p99_ms", "parts")
+# Between the kind of a host and which of them a group is.
+_EACH = "-"
+_BY_WEIGHT = "[" + ",".join(map(str, WEIGHTS)) + "]"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is run, and the columns of what is written: measure, heading."""
+
+    loads: Callable[[], Iterator[Load]]
+    disciplines: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    seeds: range = SEEDS
+
+
+def weights() -> Iterator[Load]:
+    """TCP of three classes alone, with a sender of twice the link in the lowest, in the highest, and one in each."""
+    slow, middle, fast = (1e6, 0.042, 300), (1e7, 0.042, 300), (1e8, 0.04, 1000)
+    for name, link, count, transport, times in (
+        ("1 Mb/s, 3 x 8 NewReno", slow, 8, "newreno", (200.0, 60.0)),
+        ("10 Mb/s, 3 x 10 NewReno", middle, 10, "newreno", (60.0, 20.0)),
+        ("100 Mb/s, 3 x 30 CUBIC", fast, 30, "cubic", (25.0, 10.0)),
+    ):
+        flows = tuple(tcp(count, transport, f"w{w}", **{"class": at}) for at, w in enumerate(WEIGHTS))
+        floods = {
+            "": (),
+            ", UDP of class 0": (udp(1, 2 * link[0]),),
+            ", UDP of class 2": (udp(1, 2 * link[0], **{"class": 2}),),
+            ", 3 UDP": tuple(udp(1, link[0], name=f"udp{at}", **{"class": at}) for at in range(3)),
+        }
+        for suffix, flood in floods.items():
+            yield Load(name + suffix, *link, (*flows, *flood), duration_s=times[0], warm_up_s=times[1])
+
+
+def sparse() -> Iterator[Load]:
+    """Four voice flows beside TCP, short transfers, and senders that slow down for nothing."""
+    middle, fast = (1e7, 0.042, 300), (1e8, 0.04, 1000)
+    cubic, short = tcp(100, "cubic"), {"duration_s": 25.0, "warm_up_s": 10.0}
+    yield Load("10 Mb/s, 8 NewReno", *middle, (tcp(8), _voice()))
+    yield Load("10 Mb/s, 32 NewReno", *middle, (tcp(32), _voice()))
+    yield Load("10 Mb/s, 32 NewReno, UDP at 2x", *middle, (tcp(32), udp(1, 2e7), _voice()))
+    yield Load("100 Mb/s, 100 CUBIC, 5 UDP of 50 Mb/s", *fast, (cubic, udp(5, 5e7), _voice()), **short)
+    mice = (tcp(20, "cubic"), udp(1, 1e8), web(5e7), _voice())
+    yield Load("100 Mb/s, 20 CUBIC, UDP, mice 50%", *fast, mice, **short)
+    yield Load("2 Mb/s, 10 NewReno, UDP, one voice flow", 2e6, 0.042, 100, (tcp(10), udp(1, 2e6), _voice(1)))
+
+
+def riders() -> Iterator[Load]:
+    """Who would go first without being sparse."""
+    fast, short = (1e8, 0.04, 1000), {"duration_s": 25.0, "warm_up_s": 10.0}
+    road = ROADS[0]
+    middle = (road.rate_bps, road.rtt_s, road.limit)
+    yield Load("10 Mb/s, 20 NewReno, UDP at 2x", *middle, (tcp(20), udp(1, 2e7), _voice(1)))
+    at_once = {"load": 42.0, "ids": 16, "period": 0.01, "on": 1.0, "spread": 0.0, "size": 1000}
+    in_turns = at_once | {"period": 1.6, "on": 1 / 16, "spread": 1.0}
+    for name, attack in (("16 ids at once", at_once), ("16 ids in turns of 100 ms", in_turns)):
+        load = road.load(attack, forged=False)
+        groups = tuple(_as_udp(group) for group in load.groups)
+        yield Load(f"10 Mb/s, 20 NewReno, {name}", *middle, (*groups, _voice(1)))
+    many = udp(2000, 1e4)
+    yield Load("10 Mb/s, 20 NewReno, 2000 ids of 10 kb/s", *middle, (tcp(20), many, _voice(1)))
+    half = udp(20, 1.2e5)
+    yield Load("10 Mb/s, 20 NewReno, 20 UDP of half a share", *middle, (tcp(20), half, _voice(1)))
+    for count in (100, 200):
+        floods = (tcp(100, "cubic"), udp(count, 5e6), _voice(1))
+        yield Load(f"100 Mb/s, 100 CUBIC, {count} UDP of 5 Mb/s", *fast, floods, **short)
+
+
+def hosts() -> Iterator[Load]:
+    """Hosts that send through as many flows as they like, TCP or not; in one load they receive."""
+    middle, fast = (2e7, 0.042, 300), (1e8, 0.04, 1000)
+    short = {"duration_s": 30.0, "warm_up_s": 10.0}
+
+    def three(transport: str = "newreno", most: int = 40) -> tuple[Group, ...]:
+        return tuple(tcp(count, transport, f"of{count}", source_host=f"of{count}") for count in (1, 4, most))
+
+    def flood(rate_bps: float) -> tuple[Group, ...]:
+        return (tcp(4, name="beside", source_host="greedy"), udp(1, rate_bps, name="flood", source_host="greedy"))
+
+    def each(kind: str, count: int, group: Callable[..., Group]) -> tuple[Group, ...]:
+        return tuple(group(name=f"{kind}{_EACH}{at}", source_host=f"{kind}-{at}") for at in range(count))
+
+    def flows(count: int) -> Callable[..., Group]:
+        return lambda **fields: tcp(count, "cubic", **fields)
+
+    yield Load("hosts of 1, 4 and 40 flows, one of 4 and a flood", *middle, (*three(), *flood(4e7)))
+    down = tuple(_received(group) for group in (*three(), *flood(4e7)))
+    yield Load("the same, of those that receive", *middle, down)
+    yield Load("hosts of 1, 4 and 40 flows", *middle, three())
+    yield Load("a host of 1 flow, one of 40", *middle, (three()[0], three()[2]))
+    ones_and_tens = (*each("of1", 10, flows(1)), *each("of10", 10, flows(10)))
+    yield Load("10 hosts of 1 flow, 10 of 10", *middle, ones_and_tens)
+    floods = udp(20, 2e7, name="floods", source_host="floods")
+    yield Load("hosts of 4 flows, 4 and a flood, 20 floods", *middle, (three()[1], *flood(4e7), floods))
+    greedy = each("floods", 2, lambda **fields: udp(20, 4e6, **fields))
+    yield Load("2 hosts of 20 floods, 4 of 4 flows", *middle, (*greedy, *each("of4", 4, flows(4))))
+    slow = (*three(most=20), udp(1, 2e6, name="flood", source_host="flood"))
+    yield Load("1 Mb/s, hosts of 1, 4 and 20 flows, a flood", 1e6, 0.042, 100, slow, duration_s=200.0, warm_up_s=60.0)
+    many = udp(200, 1e6, name="floods", source_host="floods")
+    yield Load("100 Mb/s, a host of 200 floods, 10 of 2 flows", *fast, (many, *each("of2", 10, flows(2))), **short)
+    greedy = each("floods", 10, lambda **fields: udp(20, 1e6, **fields))
+    yield Load("100 Mb/s, 10 hosts of 20 floods, 10 of 4 flows", *fast, (*greedy, *each("of4", 10, flows(4))), **short)
+    powers = sum((each(f"of{count}", 25, flows(count)) for count in (1, 2, 4, 8)), ())
+    yield Load("100 Mb/s, 25 hosts each of 1, 2, 4 and 8 flows", *fast, powers, **short)
+    greedy = each("floods", 16, lambda **fields: udp(5, 1e6, **fields))
+    yield Load("100 Mb/s, 128 hosts of 4 flows, 16 of 5 floods", *fast, (*each("of4", 128, flows(4)), *greedy), **short)
+
+
+def _received(group: Group) -> Group:
+    """Flows to a host in place of from one."""
+    fields = {key.replace("source_host", "destination_host"): value for key, value in group.fields.items()}
+    return Group(group.name, fields, group.count, group.offered_bps)
+
+
+def _voice(count: int = 4) -> Group:
+    """80 kb/s in packets of 200 bytes."""
+    return udp(count, 8e4, name="voice", packet_size=200)
+
+
+def _as_udp(group: Group) -> Group:
+    """A group of an attack under a name that tells it from TCP."""
+    name = group.name.replace("attack", "udp")
+    seen_as = {key: str(value).replace("attack", "udp") for key, value in group.fields.items() if key == "seen_as"}
+    return Group(name, group.fields | seen_as, group.count, group.offered_bps)
+
+
+_PARTS = (("udp_part", "UDP, % of the link"), ("tcp_part", "TCP, % of the link"))
+_WAITS = (("voice_p99_ms", "voice waits, ms"), ("tcp_p99_ms", "TCP waits, ms"))
+TABLES = {
+    "weights": Table(
+        weights,
+        tuple(f"{name}:{name}.weights={_BY_WEIGHT}" for name in ("collarw", "chokew", "fq", "class_choke")),
+        (*((f"w{w}", f"TCP of weight {w}") for w in WEIGHTS), ("udp", "UDP"), ("jain_tcp", "Jain's index of TCP")),
+    ),
+    "sparse": Table(
+        sparse,
+        ("collar", "collar_sparse", "fq_codel"),
+        (*_WAITS, ("tcp", "TCP over its share"), ("udp", "UDP over its share"), ("spurious", "sent again, %")),
+    ),
+    "riders": Table(riders, ("collar", "collar_sparse", "fq_codel"), (*_PARTS, *_WAITS)),
+    "hosts": Table(hosts, ("cake", "collar", "collar_hosts"), (), range(211, 216)),
+}
+
+
+def fair_share(rate_bps: float, demands: Sequence[tuple[float, float]]) -> float:
+    """The max-min share of a unit of weight: demands in bit/s, each with its weight."""
+    left, weight = rate_bps, sum(w for _, w in demands)
+    for demand, own in sorted(demands, key=lambda of: of[0] / of[1]):
+        if demand * weight >= left * own:
+            return left / weight
+        left, weight = left - demand, weight - own
+    return left
+
+
+def measure(task: Task) -> Row:
+    """One run."""
+    table, load, discipline, seed = task
+    name, _, setting = discipline.partition(":")
+    settings = [f"queue.discipline={name}", f"seed={seed}", *([f"queue.{setting}"] if setting else [])]
+    result = fairdrop.Scenario(load.toml(), load.name, settings).run(1, threads=1)
+    flows = result.flows.rows()
+    waits = {row["group"]: 1e3 * row["sojourn_p99_s"] for row in result.link_groups.rows()}
+    key = {"table": table, "load": load.name, "discipline": discipline, "seed": seed}
+    if table == "hosts":
+        return key | {"parts": parts_of(load, flows, max(waits.values()))}
+    return key | judge(load, flows, table == "weights") | {
+        "voice_p99_ms": waits.get("voice"), "tcp_p99_ms": waits.get("tcp"),
+    }  # fmt: skip
+
+
+def parts_of(load: Load, flows: Sequence[Row], wait_ms: float) -> str:
+    """What a host of each kind has of the link, in per cent, and the longest wait: 99th percentile of a group, ms."""
+    parts = dict.fromkeys(_kinds(load), 0.0)
+    for row in flows:
+        kind = str(row["group"]).partition(_EACH)[0]
+        parts[kind] += 100 * row["throughput_bps"] / load.rate_bps / _kinds(load)[kind]
+    return " ".join(f"{kind}={part:.4g}" for kind, part in (parts | {"wait": wait_ms}).items())
+
+
+def _kinds(load: Load) -> dict[str, int]:
+    """Kinds of hosts, or of flows of one, and how many there are."""
+    return dict(Counter(group.name.partition(_EACH)[0] for group in load.groups))
+
+
+def _fair(load: Load) -> dict[str, float]:
+    """The part of the link that a host of each kind, or these flows of one, should have, in per cent: all want more."""
+    of = [str(group.fields.get("source_host") or group.fields["destination_host"]) for group in load.groups]
+    flows = Counter[str]()
+    for host, group in zip(of, load.groups, strict=True):
+        flows[host] += group.count
+    return {
+        group.name.partition(_EACH)[0]: 100 / len(flows) * group.count / flows[host]
+        for host, group in zip(of, load.groups, strict=True)
+    }
+
+
+def judge(load: Load, flows: Sequence[Row], weighted: bool) -> Row:
+    """What kinds of flows have of their max-min share and of the link. Short transfers have what they took."""
+    rates: dict[str, list[float]] = {group.name: [] for group in load.groups}
+    for row in flows:
+        rates[row["group"]].append(row["throughput_bps"])
+
+    def weight(group: Group) -> float:
+        return float(WEIGHTS[int(str(group.fields.get("class", 0)))]) if weighted else 1.0
+
+    long = [group for group in load.groups if not group.short]
+    left = load.rate_bps - sum(sum(rates[group.name]) for group in load.groups if group.short)
+    demands = [(group.offered_bps or load.rate_bps, weight(group)) for group in long for _ in range(group.count)]
+    unit = fair_share(left, demands)
+    ratios = {group.name: [rate / (unit * weight(group)) for rate in rates[group.name]] for group in long}
+    slow = [group.name for group in long if group.offered_bps is None]
+    flood = [name for name in ratios if name.startswith("udp")]
+    of_tcp = [row for row in flows if row["group"] in slow]
+    again = sum(row["retransmissions"] - row["dropped"] for row in of_tcp)
+    parts = {kind: 100 * sum(sum(rates[name]) for name in names) / load.rate_bps
+             for kind, names in (("udp", flood), ("tcp", slow))}  # fmt: skip
+    found = {name: mean(ratios[name]) for name in slow if name != "tcp"}
+    return found | {
+        "udp": mean(ratio for name in flood for ratio in ratios[name]) if flood else None,
+        "tcp": mean(ratio for name in slow for ratio in ratios[name]),
+        "jain_tcp": jain_index([ratio for name in slow for ratio in ratios[name]]),
+        "udp_part": parts["udp"],
+        "tcp_part": parts["tcp"],
+        "spurious": 100 * again / sum(row["arrivals"] for row in of_tcp),
+    }
+
+
+def campaign(processes: int) -> list[Row]:
+    """Makes the runs that the store lacks; returns all."""
+    tasks = [
+        (name, load, discipline, seed)
+        for name, table in TABLES.items()
+        for load in table.loads()
+        for discipline in table.disciplines
+        for seed in table.seeds
+    ]
+    make_runs(tasks, measure, STORE, (*KEYS, *MEASURES), processes)
+    return read(STORE)
+
+
+def table_of(name: str, rows: Sequence[Row]) -> str:
+    """Means over seeds with their intervals: a row for each load and discipline."""
+    table = TABLES[name]
+    if name == "hosts":
+        return table_of_hosts(table, rows)
+    lines = ["| load | discipline | " + " | ".join(head for _, head in table.columns) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * len(table.columns))
+    for load in table.loads():
+        for discipline in table.disciplines:
+            key = (name, load.name, discipline)
+            of = [row for row in rows if (row["table"], row["load"], row["discipline"]) == key]
+            cells = [interval([float(row[measure]) for row in of if row[measure]]) for measure, _ in table.columns]
+            lines.append(f"| {load.name} | `{discipline.partition(':')[0]}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def table_of_hosts(table: Table, rows: Sequence[Row]) -> str:
+    """A row for each kind of host of each load, and one for the wait; disciplines side by side."""
+    lines = ["| load | % of the link of | fair | " + " | ".join(f"`{name}`" for name in table.disciplines) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * (1 + len(table.disciplines)))
+    for load in table.loads():
+        fair = {kind: f"{part:.3g}" for kind, part in _fair(load).items()} | {"wait": ""}
+        found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for row in rows:
+            if (row["table"], row["load"]) == ("hosts", load.name):
+                for kind, _, part in (word.partition("=") for word in row["parts"].split()):
+                    found[kind, row["discipline"]].append(float(part))
+        for kind in fair:
+            cells = (interval(found[kind, discipline]) for discipline in table.disciplines)
+            lines.append(f"| {load.name} | {_label(kind)} | {fair[kind]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _label(kind: str) -> str:
+    """How the page calls a kind of host, or of flows of one."""
+    if kind.startswith("of"):
+        return "the flow of a host of 1" if kind == "of1" else f"a host of {kind[2:]} flows"
+    names = {"beside": "4 flows beside the flood", "flood": "the flood", "floods": "a host of floods"}
+    return names.get(kind, "(99th percentile of the wait, ms)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=2)
+    rows = campaign(parser.parse_args().processes)
+    text = with_tables(PAGE.read_text(), "kin", {name: table_of(name, rows) for name in TABLES})
+    new = PAGE.with_suffix(".new")
+    new.write_text(text)
+    new.replace(PAGE)
+
+
+if __name__ == "__main__":
+    main()

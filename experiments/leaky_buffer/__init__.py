@@ -1,0 +1,1 @@
+"""The model of CHOKe beside the simulator."""

@@ -1,0 +1,1 @@
+"""Tables of the reference, made from what the program says of itself."""

@@ -1,0 +1,1 @@
+"""The papers, reproduced: pages from the stored results of ``fairdrop reproduce``."""

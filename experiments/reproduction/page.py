@@ -1,0 +1,359 @@
+"""Write docs/reproduction from stored results.
+
+    python -m experiments.reproduction.page DIRECTORY    take over the results of `fairdrop reproduce --out DIRECTORY`
+    python -m experiments.reproduction.page              write the pages again from what is stored
+
+``results.json.gz`` beside this file holds every document without its measurements, those of a few campaigns, and
+for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. The figures of
+our own campaigns are in docs/reproduction/figures. No number in the tables is typed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from experiments import DOCS
+from fairdrop import files
+from fairdrop.reproduce.define.definition import BASE_READING
+from fairdrop.reproduce.define.papers import PAPERS, names
+from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.definitions import definition
+from fairdrop.reproduce.judge.checks import grid_distances
+from fairdrop.reproduce.judge.findings import Findings
+from fairdrop.reproduce.judge.headlines import errata, told_findings
+from fairdrop.reproduce.judge.peers import PEERS, beside
+from fairdrop.reproduce.judge.verdict import HELD, tally
+from fairdrop.reproduce.show.page import (
+    MUTANTS,
+    RELATIONS,
+    after_longer,
+    apart_of,
+    counted,
+    place,
+    says_nothing,
+    tried_table,
+    unsettled,
+)  # fmt: skip
+from fairdrop.reproduce.workspace import Workspace
+from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import count
+
+TARGET = DOCS / "reproduction"
+STORED = Path(__file__).with_name("results.json.gz")
+FIGURES = TARGET / "figures"
+WIDTH = 118
+#: Ids whose first runs are kept value by value: short ones, some of each paper, CHOKeW and the grid among them.
+PROBES = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X1", "X2")
+PROBED_ROWS = 3
+#: Ids whose measurements are kept: the calibration, what docs/comparison.md is made of, and a table of COLLAR's page.
+WHOLE = ("X1", "X7", "X21")
+#: Ids of which a page shows all points of a measure: the measure, and the axis that its columns run over.
+IN_FULL = {"micro-fig11": ("udp", "rate")}
+
+
+def cell(text: str) -> str:
+    """Text for a cell of a table."""
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def table(head: str, rows: Iterable[Iterable[str]]) -> list[str]:
+    """A table with these columns, separated by commas in ``head``."""
+    names = head.split(", ")
+    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
+    return [*lines, *(f"| {' | '.join(cell(text) for text in row)} |" for row in rows)]
+
+
+def paragraph(text: str) -> str:
+    """Text in lines."""
+    return fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)
+
+
+def item(text: str) -> str:
+    """An item of a list in lines."""
+    return fill(f"- {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+
+
+def profiles(found: list[Findings]) -> str:
+    """The profiles that ids were run with."""
+    return " and ".join(sorted({str(one.document["profile"]) for one in found}))
+
+
+def claims(found: list[Findings]) -> list[str]:
+    """The table of all claims."""
+    rows = []
+    for one in found:
+        name, document = one.definition.name, one.document
+        if not document["claims"]:
+            rows.append((name, one.definition.title, document["reason"].splitlines()[0], one.verdict, ""))
+        for claim in document["claims"]:
+            empty = [MUTANTS[mutant] for mutant, state in claim["mutants"].items() if state == "still holds"]
+            rows.append((name, claim["text"], claim["measured"], claim["verdict"], ", ".join(empty)))
+    return table("id, claim, measured, verdict, holds also with", rows)
+
+
+def numbers(found: list[Findings]) -> list[str]:
+    """Every number that the paper prints, with its verdict, and what ns-2 and Linux have."""
+    rows = []
+    for one in found:
+        main = one.document["main"]
+        for point in one.document["published"]:
+            where = place(point)
+            value, peers = point["measured"], beside(one.definition.name, point, main)
+            shown = f"{digits(value['mean'])} [{digits(value['low'])}, {digits(value['high'])}]" if value else ""
+            printed = f"{RELATIONS[point['relation']]}{digits(point['published'])} {point['unit']}".strip()
+            printed += " (derived)" if point["source"] == "derived" else ""
+            apart = apart_of(point)
+            verdict = point["verdict"] + (f" ({point['why']})" if point["why"].startswith("reading") else "")
+            parts = (one.definition.name, f"{point['label']}{f', {where}' if where else ''}", printed, shown, apart)
+            rows.append((*parts, verdict, *(peers.get(peer, "") for peer in PEERS)))
+    return table(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
+
+
+def searched(one: Findings) -> list[str]:
+    """Why claims of an id do not hold, and what became of them under other readings."""
+    lines = [f"### {one.definition.name}", ""]
+    if (FIGURES / f"{one.definition.name}.svg").exists():
+        lines += [f"![{cell(one.definition.title)}](figures/{one.definition.name}.svg)", ""]
+    if one.definition.cause:
+        lines += [paragraph(one.definition.cause), ""]
+    open_claims = [claim for claim in one.document["claims"] if claim["verdict"] != HELD]
+    rows = []
+    for row in tried_table(one):
+        wanted = [cells for cells in row["cells"] if cells["text"] in {claim["text"] for claim in open_claims}]
+        failing = [cells["text"] for cells in row["cells"] if cells["state"] == "fails"]
+        admitted = "" if row["reading"].admitted else " (not of the text)"
+        found = "; ".join(f"{cells['measured']} ({cells['state']})" for cells in wanted)
+        rows.append((f"{row['reading'].text}{admitted}", found, str(len(failing)) if failing else ""))
+    if rows:
+        asked = "; ".join(claim["text"] for claim in open_claims)
+        lines += [paragraph(f"Run for: {asked}."), "", *table("reading, found, claims contradicted", rows), ""]
+    lines += in_full(one)
+    for state in one.document["states"][:4]:
+        where = place(state)
+        low, high = state["low"], state["high"]
+        told = (
+            f"Two states: {state['measure']} ({where}): {low['runs']} runs near {digits(low['mean'])}, {high['runs']} "
+            f"near {digits(high['mean'])}{'; locked' if state['locked'] else ''}."
+        )
+        lines += [paragraph(told), ""]
+    return lines
+
+
+def warm_ups(found: list[Findings]) -> list[str]:
+    """Ids with set-ups that had not settled when measuring began, and what a longer warm-up makes of their verdicts."""
+    asked = sum(one.document["warm_up"]["asked"] for one in found)
+    rows, claims, numbers, set_ups = [], 0, 0, 0
+    for one in found:
+        if not (slow := unsettled(one)):
+            continue
+        longer = one.document["warm_up"]["longer"]
+        claims, numbers = claims + len(longer["claims"]), numbers + len(longer["numbers"])
+        set_ups += len(slow)
+        most = max(slow, key=lambda row: abs(row["by"]))
+        series = "the queue" if most["series"] == "packets" else most["series"]
+        moved = f"{series} ({most['where']}): {digits(most['first'])} to {digits(most['last'])}"
+        still = sum(row["still"] for row in slow)
+        rows.append((one.definition.name, f"{len(slow)}", moved, f"{still}" if still else "", after_longer(one)))
+    told = (
+        f"Geweke's test asks of each of {asked:,} set-ups, over its seeds, whether the queue and what the discipline "
+        f"decides by were the same in the first tenth of the measuring window as in the last half. In {set_ups} they "
+        "were not, by a twentieth or more. These were run again: the whole run as it was is then the warm-up, and "
+        f"another window as long is measured. That changes {count(claims, 'verdict')} on claims and {numbers} on "
+        "printed numbers. The verdicts of these pages are those of the warm-up that the papers' set-ups have. Models, "
+        "queue hosts, runs that are measured from their start, and those in which sources come and go are not asked."
+    )
+    head = "id, set-ups, what moved most, still moving, verdicts after the longer warm-up"
+    return ["## Was the warm-up long enough?", "", paragraph(told), "", *table(head, rows)]
+
+
+def peers(found: list[Findings]) -> list[str]:
+    """Which printed numbers stand beside those of ns-2 and Linux, and why others do not."""
+    beside_one, alone, computed, numbers = [], [], [], 0
+    for one in found:
+        points = [point for point in one.document["published"] if point["measured"]]
+        shown = sum(bool(beside(one.definition.name, point, one.document["main"])) for point in points)
+        numbers += shown
+        if points:
+            kind = beside_one if shown else alone if one.definition.simulation else computed
+            kind.append(one.definition.name)
+    told = (
+        f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`) or "
+        "hosts of Linux, with the kernel's Reno (`make fidelity`: figures 3 and 5 of the CHOKe paper, live), gave in "
+        f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, which stock "
+        f"ns-2 lacks, in set-ups that were not run live. {', '.join(computed)} are models and queues without a network."
+    )
+    return ["## Beside ns-2 and Linux", "", paragraph(told), ""]
+
+
+def in_full(one: Findings) -> list[str]:
+    """A measure at every point, scheme by scheme."""
+    if one.definition.name not in IN_FULL:
+        return []
+    measure, axis = IN_FULL[one.definition.name]
+    (label,) = (f"{found.label}, {found.unit}" for found in one.definition.measures if found.name == measure)
+    data = one.data[BASE_READING]
+    points = data.axis(axis)
+    rows = []
+    for scheme in one.definition.schemes:
+        values = [data.select(measure, scheme.name, {axis: point})[0].estimate for point in points]
+        shown = (f"{digits(value.mean)} [{digits(value.low)}, {digits(value.high)}]" for value in values)
+        rows.append((scheme.label, *shown))
+    head = ", ".join([f"{label} at {axis}".replace(", ", " in "), *map(str, points)])
+    return [*table(head, rows), ""]
+
+
+def calibration(found: Findings) -> str:
+    """The whole grid of X1, nearest cell first."""
+    one, data = found.definition, found.data[BASE_READING]
+    frozen = one.figure.highlight if one.figure else {}
+    points = [(float(point.at["rate"]), point.value) for point in one.published]
+    distances = grid_distances(data, "drop", "rate", points)
+    axes = [*frozen, "distance", *(f"{rate:g} kb/s" for rate, _ in points)]
+    lines = [f"# {one.title}", "", paragraph(one.about), "", paragraph(one.cause), ""]
+    lines += [
+        paragraph(
+            f"UDP packets dropped in per cent at five rates, mean of {found.document['seeds']} seeds, profile "
+            f"{found.document['profile']}; distance is the root mean square from the printed "
+            f"{', '.join(f'{value:g}' for _, value in points)} %. The frozen set-up is in bold."
+        ),
+        "",
+        "| " + " | ".join(name.replace("_", " ") for name in axes) + " |",
+        "| --- |" + " --- |" * (len(axes) - 1),
+    ]
+    for where in sorted(distances, key=lambda one: distances[one]):
+        at = dict(where)
+        rates = [data.select("drop", None, {**at, "rate": rate})[0].estimate.mean for rate, _ in points]
+        cells = [*map(str, at.values()), f"{distances[where]:.2f}", *(f"{value:.1f}" for value in rates)]
+        bold = [f"**{text}**" for text in cells] if at == dict(frozen) else cells
+        lines.append("| " + " | ".join(bold) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def page(name: str, found: list[Findings]) -> str:
+    """The page of one paper."""
+    about = paper(name)
+    lines = [f"# {about.title}", ""]
+    if about.authors or about.venue:
+        lines += [f"{about.authors}{'. ' if about.authors else ''}{about.venue}.", ""]
+    lines += ["## What it claims", "", paragraph(about.claimed), "", "## What we found", ""]
+    lines += [paragraph(f"{len(found)} ids, profile {profiles(found)}. {counted(found)}."), "", *claims(found)]
+    if any(one.document["published"] for one in found):
+        lines += ["", "## Every printed number", "", *numbers(found)]
+    contrary = [(one, claim) for one in found for claim in one.document["claims"] if claim["verdict"] != HELD]
+    if contrary:
+        lines += ["", "## What does not simply hold", ""]
+        for one, claim in contrary:
+            text = f"*{one.definition.name}*: {claim['text']}. {claim['verdict'].capitalize()}: {claim['why']}"
+            lines.append(item(cell(text)))
+    explained = [one for one in found if one.definition.cause or tried_table(one) or one.document["states"]]
+    if explained:
+        told = "Other readings are run by the engine, with the senders and seeds of the verdict, or more seeds."
+        lines += ["", "## Why, and under other readings", "", paragraph(told), ""]
+        for one in explained:
+            lines += searched(one)
+    if about.errata:
+        lines += ["", "## Errata", ""]
+        lines += [item(f"{e.where}: {e.text} Proof: `{e.proof}`.") for e in about.errata]
+    if about.left_open:
+        lines += ["", "## What its text leaves open", ""]
+        lines += [item(text) for text in about.left_open]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def index(found: list[Findings]) -> str:
+    """The first page: findings and errata, then where the rest is."""
+    made_by = "Made by `python -m experiments.reproduction.page` from stored results."
+    lines = ["# The five papers, reproduced", "", made_by]
+    lines += ["How: [reproduce the papers](../how-to/reproduce-the-papers.md).", ""]
+    lines += [paragraph(f"All {len(found)} ids, profile {profiles(found)}. {counted(found)}."), "", "## Findings", ""]
+    for number, finding in enumerate(told_findings(found), start=1):
+        lines.append(fill(f"{number}. {finding['text']}", WIDTH, subsequent_indent="   ", break_on_hyphens=False))
+        for proof in finding["proofs"]:
+            text = f"   - `{proof['where']}`: {cell(proof['text'])}. {cell(proof['measured'])}; {proof['verdict']}."
+            lines.append(fill(text, WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False))
+    lines += ["", "## Errata", ""]
+    found_errata = [(one["paper"].name, one["erratum"]) for one in errata(found)]
+    rows = ((name, erratum.where, erratum.text, f"`{erratum.proof}`") for name, erratum in found_errata)
+    lines += table("paper, where, what, proof", rows)
+    lines += ["", "## Pages", ""]
+    there = {one.definition.paper for one in found}
+    lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if name in there]
+    lines += ["- [The calibration, cell by cell](calibration.md)", ""]
+    lines += peers(found)
+    lines += ["## Claims that say nothing about their scheme", ""]
+    told = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
+    empty = [(one["id"], one["claim"], one["with"]) for one in says_nothing(found)]
+    lines += [paragraph(told), "", *table("id, claim, holds also with", empty)]
+    lines += ["", *warm_ups(found)]
+    verdicts = tally([one.verdict for one in found])
+    lines += ["", "## Ids by their worst claim", "", paragraph(f"{len(found)} ids: {verdicts}.")]
+    return "\n".join(lines) + "\n"
+
+
+def slim(one: Findings) -> dict[str, Any]:
+    """A document without what no page shows; the grid stays, and the first runs of some ids."""
+    document = dict(one.document)
+    data = document.pop("data")
+    base = data.get(BASE_READING, {"error": None, "rows": []})
+    simulated = [row for row in base["rows"] if not row.get("exact")]
+    document["main"] = base["rows"][0]["scheme"] if base["rows"] else ""
+    document["probe"] = [{**row, "values": row["values"][:1]} for row in simulated[:PROBED_ROWS]]
+    if one.definition.name not in PROBES:
+        document["probe"] = []
+    shown, _ = IN_FULL.get(one.definition.name, ("", ""))
+    whole = one.definition.name in WHOLE
+    kept = base["rows"] if whole else [row for row in base["rows"] if row["measure"] == shown]
+    keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in kept]
+    document["data"] = {BASE_READING: {**base, "rows": keep}}
+    del document["engine"]  # of the machine that ran it; the runs that are kept tell whether another one agrees
+    return document
+
+
+def take_over(directory: Path) -> None:
+    """Store what a reproduction found; of ids that it does not have, what is stored stays."""
+    new = {one["id"]: one for one in map(slim, Workspace(directory).all())}
+    old = {one["id"]: one for one in json.loads(gzip.decompress(STORED.read_bytes()))}
+    documents = [(old | new)[name] for name in names() if name in old | new]
+    text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    TARGET.mkdir(exist_ok=True)
+    FIGURES.mkdir(exist_ok=True)
+    for document in documents:
+        drawn = directory / "figures" / f"{document['id']}.svg"
+        if document["paper"] == "cross" and drawn.exists():
+            files.write_bytes(FIGURES / drawn.name, drawn.read_bytes())
+    files.write_bytes(STORED, gzip.compress(text.encode(), 9, mtime=0))
+
+
+def stored() -> list[Findings]:
+    """What is stored."""
+    documents = json.loads(gzip.decompress(STORED.read_bytes()))
+    return [Findings(definition(document["id"]), document) for document in documents]
+
+
+def pages() -> dict[str, str]:
+    """Every page by its name, from what is stored."""
+    found = stored()
+    told = {"README.md": index(found)}
+    for name in PAPERS:
+        if some := [one for one in found if one.definition.paper == name]:
+            told[f"{name}.md"] = page(name, some)
+    told["calibration.md"] = calibration(next(one for one in found if one.definition.name == "X1"))
+    return told
+
+
+def main() -> None:
+    """Write every page."""
+    if len(sys.argv) > 1:
+        take_over(Path(sys.argv[1]))
+    for name, text in pages().items():
+        (TARGET / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

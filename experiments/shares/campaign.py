@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Measure how far flows are from their max-min shares, discipline by discipline, on one of the sets of loads.py.
+
+Each finished run is a line of a CSV file, kept as soon as it is there: a run that is in the file is not made again. See
+README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from multiprocessing import Pool
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import fairdrop
+from experiments import ROOT
+from experiments.shares.loads import SETS, Load
+from fairdrop.measures import jain_index
+
+DISCIPLINES = ("collar", "choke", "afd", "fq_codel")
+#: These have one seed of the validation set beside the others.
+RIVALS = (
+    *(f"choke:choke.{setting}" for setting in ("candidates=2", "candidates=5", "schedule=odd")),
+    *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq"),
+    *("afq", "ahab", "cebinae"),
+    *("pie", "codel", "dualpi2"),
+)
+#: So do these, which are no disciplines of the library: examples/ablations of fairdrop-sim runs them.
+ABLATIONS = (
+    *("csfq_from_matches", "afd_of_elephants"),
+    *(
+        f"collar_without_{part}"
+        for part in ("table", "limit", "base", "by_share", "slack", "window", "output", "bounds", "spared")
+    ),
+)
+PROGRAM = ROOT / "target" / "release" / "examples" / "ablations"
+KEYS = ("set", "load", "discipline", "seed")
+MEASURES = ("greedy", "greedy_worst", "tcp", "tcp_worst_class", "jain_tcp", "wait_p99_ms", "utilisation", "mice_part")
+Row = dict[str, Any]
+#: Which set or table, load, discipline, seed.
+Task = tuple[str, Load, str, int]
+
+
+def fair_share(rate_bps: float, demands: Sequence[float]) -> float:
+    """The max-min share of a flow that takes what it gets: who wants less has that, the others share the rest alike."""
+    left, waiting = rate_bps, len(demands)
+    for demand in sorted(demands):
+        if demand * waiting >= left:
+            return left / waiting
+        left, waiting = left - demand, waiting - 1
+    return left
+
+
+def measure(task: Task) -> Row:
+    """One run."""
+    which, load, discipline, seed = task
+    name, _, settings = discipline.partition(":")
+    changes = [f"queue.{setting}" for setting in settings.split("+") if setting]
+    key = {"set": which, "load": load.name, "discipline": discipline, "seed": seed}
+    if discipline in ABLATIONS:
+        return key | judge(load, *ablated(load, discipline, seed))
+    scenario = fairdrop.Scenario(load.toml(), load.name, [f"queue.discipline={name}", f"seed={seed}", *changes])
+    result = scenario.run(1, threads=1)
+    wait = result.queues.rows()[0]["sojourn_p99_s"]
+    return key | judge(load, result.flows.rows(), wait, result.runs.rows()[0]["utilisation"])
+
+
+def ablated(load: Load, name: str, seed: int) -> tuple[list[Row], float, float]:
+    """One run of an ablation: flows, 99th percentile of the wait in s, utilisation."""
+    run = program(load, name, seed)
+    return run["flows"], run["queues"][0]["sojourn_s"]["p99"], run["utilisation"]
+
+
+def program(load: Load, name: str, seed: int) -> Row:
+    """One run by the program of the ablations."""
+    words = [str(PROGRAM), name, str(seed)]
+    run: Row = json.loads(
+        subprocess.run(words, input=load.toml(), stdout=subprocess.PIPE, text=True, check=True).stdout
+    )
+    return run
+
+
+def judge(load: Load, flows: Iterable[Row], wait_p99_s: float, utilisation: float) -> Row:
+    """Throughput of each flow over its max-min share. Short transfers have what they took."""
+    rates: dict[str, list[float]] = {group.name: [] for group in load.groups}
+    for row in flows:
+        rates[row["group"]].append(row["throughput_bps"])
+    mice = sum(sum(rates[group.name]) for group in load.groups if group.short)
+    left = load.rate_bps - mice
+    long = [group for group in load.groups if not group.short]
+    demands = [group.offered_bps or load.rate_bps for group in long for _ in range(group.count)]
+    fair = fair_share(left, demands)
+    flood = [rate / fair for group in long if (group.offered_bps or 0.0) > fair for rate in rates[group.name]]
+    classes = [[rate / fair for rate in rates[group.name]] for group in long if group.offered_bps is None]
+    slow = [ratio for ratios in classes for ratio in ratios]
+    return {
+        "greedy": _mean(flood),
+        "greedy_worst": max(flood, default=None),
+        "tcp": _mean(slow),
+        "tcp_worst_class": min((_mean(ratios) for ratios in classes), default=None),
+        "jain_tcp": jain_index(slow),
+        "wait_p99_ms": 1e3 * wait_p99_s,
+        "utilisation": utilisation,
+        "mice_part": mice / load.rate_bps,
+    }
+
+
+def _mean(values: Sequence[float]) -> Any:
+    return sum(values) / len(values) if values else None
+
+
+def campaign(
+    which: str, disciplines: Iterable[str], store: Path, processes: int, only: str = "", most_seeds: int = 99
+) -> list[Row]:
+    """Makes the runs that ``store`` lacks; returns all of them, in the order of loads."""
+    tasks = [
+        (which, load, discipline, seed)
+        for load in SETS[which]()
+        if only in load.name
+        for discipline in disciplines
+        for seed in range(load.first_seed, load.first_seed + min(load.seeds, most_seeds))
+    ]
+    make_runs(tasks, measure, store, (*KEYS, *MEASURES), processes)
+    done = {tuple(row[name] for name in KEYS): row for row in read(store)}
+    return [done[key_of(task)] for task in tasks]
+
+
+def make_runs(
+    tasks: Iterable[Task], measure: Callable[[Task], Row], store: Path, columns: Sequence[str], processes: int
+) -> None:
+    """Makes the runs that ``store`` lacks. The first four columns are the key; a run is a line as soon as it ends."""
+    _cut_off(store)
+    done = {tuple(row[key] for key in columns[:4]) for row in read(store)}
+    missing = [task for task in tasks if key_of(task) not in done]
+    new = not store.exists() or not store.stat().st_size
+    with store.open("a", newline="") as file, Pool(processes) as pool:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        for number, row in enumerate(pool.imap_unordered(measure, missing), 1):
+            shown = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()}
+            writer.writerow(shown)
+            file.flush()
+            print(f"\r{number} of {len(missing)} runs", end="", file=sys.stderr, flush=True)
+    if missing:
+        print(file=sys.stderr)
+
+
+def key_of(task: Task) -> tuple[str, str, str, str]:
+    """By which the run is known in a store."""
+    return task[0], task[1].name, task[2], str(task[3])
+
+
+def read(store: Path) -> list[dict[str, str]]:
+    """The stored runs; none where there is no store."""
+    if not store.exists():
+        return []
+    with store.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _cut_off(store: Path) -> None:
+    """Removes a last line that was not written to its end."""
+    text = store.read_text() if store.exists() else ""
+    if text and not text.endswith("\n"):
+        whole = store.with_suffix(".new")
+        whole.write_text(text[: text.rfind("\n") + 1])
+        whole.replace(store)
+
+
+def by_load(rows: list[Row]) -> list[str]:
+    """A table of means over seeds: loads by disciplines."""
+    names = list(dict.fromkeys(row["discipline"] for row in rows))
+    lines = ["| load | measure | " + " | ".join(names) + " |", "| --- | --- |" + " ---: |" * len(names)]
+    for load in dict.fromkeys(row["load"] for row in rows):
+        for measure_name in ("greedy", "tcp", "tcp_worst_class", "jain_tcp", "wait_p99_ms", "utilisation"):
+            cells = []
+            for name in names:
+                found = [row[measure_name] for row in rows if (row["load"], row["discipline"]) == (load, name)]
+                numbers = [float(value) for value in found if value != ""]
+                cells.append(f"{sum(numbers) / len(numbers):.3g}" if numbers else "")
+            if any(cells):
+                lines.append(f"| {load} | {measure_name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def over_loads(rows: list[Row]) -> list[dict[str, str]]:
+    """Each measure's distribution over loads: median, the tenth and the hundredth part that is worst, the worst."""
+    summary = []
+    for name in dict.fromkeys(row["discipline"] for row in rows):
+        for measure_name in MEASURES[:-1]:
+            values = sorted(
+                float(row[measure_name]) for row in rows if row["discipline"] == name and row[measure_name] != ""
+            )
+            if not values:
+                continue
+            if measure_name not in ("greedy", "greedy_worst", "wait_p99_ms"):
+                values.reverse()
+            parts = {"loads": f"{len(values)}", "median": f"{median(values):.3g}"}
+            for part in (90, 99):
+                at = min(part * len(values) // 100, len(values) - 1)
+                parts[f"worst_{100 - part}_percent"] = f"{values[at]:.3g}"
+            summary.append({"discipline": name, "measure": measure_name} | parts | {"worst": f"{values[-1]:.3g}"})
+    return summary
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("set", choices=SETS)
+    parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
+    others = parser.add_mutually_exclusive_group()
+    others.add_argument("--rivals", action="store_true", help="the disciplines of the table of rivals")
+    others.add_argument("--ablations", action="store_true", help="those of the table of ablations")
+    parser.add_argument("--store", type=Path, help="CSV file of finished runs (results/shares.csv)")
+    parser.add_argument("--only", default="", help="loads whose names hold this")
+    parser.add_argument("--seeds", type=int, default=99, help="at most so many seeds of each load")
+    parser.add_argument("--processes", type=int, default=2)
+    args = parser.parse_args()
+    store = args.store or Path("results") / "shares.csv"
+    store.parent.mkdir(parents=True, exist_ok=True)
+    disciplines = RIVALS if args.rivals else ABLATIONS if args.ablations else args.disciplines
+    rows = campaign(args.set, disciplines, store, args.processes, args.only, args.seeds)
+    if args.set != "validation":
+        print("\n".join(by_load(rows)))
+    for line in over_loads(rows):
+        print(" ".join(f"{value:>14}" for value in line.values()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The simulator beside exact results, ns-2 and the RFCs."""
