@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -63,8 +64,12 @@ def program(tmp_path):
     return write
 
 
+def text_of(vectors, name):
+    return gzip.decompress((vectors / f"{name}.jsonl.gz").read_bytes()).decode()
+
+
 def events_of(vectors, name):
-    header, *events = map(json.loads, (vectors / f"{name}.jsonl").read_text().splitlines())
+    header, *events = map(json.loads, text_of(vectors, name).splitlines())
     assert header["events"] == len(events)
     return events
 
@@ -89,14 +94,14 @@ def only(name, case):
 def test_the_library_passes(fairdrop, vectors):
     done = fairdrop("conformance", "run", "--vectors", vectors)
     assert done.returncode == 0, done.stdout
-    count = len(list(vectors.glob("*/*.jsonl")))
+    count = len(list(vectors.glob("*/*.jsonl.gz")))
     assert f"{count} vectors: {count} passed" in done.stderr
 
 
 def test_a_changed_vector_fails_in_the_library(fairdrop, vectors, tmp_path):
     folder = tmp_path / "vectors" / "red"
     folder.mkdir(parents=True)
-    text = (vectors / "red" / "basic.jsonl").read_text()
+    text = text_of(vectors, "red/basic")
     (folder / "basic.jsonl").write_text(text.replace('"name":"max_p","value":0.1', '"name":"max_p","value":0.2'))
     done = fairdrop("conformance", "run", "--vectors", tmp_path / "vectors")
     assert done.returncode == 1
@@ -106,8 +111,42 @@ def test_a_changed_vector_fails_in_the_library(fairdrop, vectors, tmp_path):
 def test_every_vector_is_listed(fairdrop, vectors):
     done = fairdrop("conformance", "list", "--vectors", vectors)
     assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == len(list(vectors.glob("*/*.jsonl")))
+    assert len(done.stdout.splitlines()) == len(list(vectors.glob("*/*.jsonl.gz")))
     assert fairdrop("conformance", "list", "--discipline", "red", "--case", "idle").stdout.count("\n") == 1
+
+
+def test_exported_vectors_are_plain_text(fairdrop, vectors, tmp_path):
+    done = fairdrop("conformance", "export", "out", "--vectors", vectors, "--discipline", "red")
+    assert done.returncode == 0, done.stderr
+    for path in (vectors / "red").iterdir():
+        assert (tmp_path / "out" / "red" / path.stem).read_text() == text_of(vectors, f"red/{path.stem[:-6]}")
+    assert fairdrop("conformance", "run", "--vectors", "out").returncode == 0
+
+
+def test_of_both_forms_the_plain_one_is_read(fairdrop, vectors, tmp_path):
+    shutil.copytree(vectors / "red", tmp_path / "v" / "red")
+    text = text_of(vectors, "red/basic").replace('"description":"', '"description":"Changed. ')
+    (tmp_path / "v" / "red" / "basic.jsonl").write_text(text)
+    done = fairdrop("conformance", "list", "--vectors", "v")
+    assert done.stdout.count("Changed. ") == 1
+    assert done.stdout.count("red/basic ") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{}", "not gzip"),
+        (gzip.compress(b"{}")[:-9], "not gzip"),
+        (gzip.compress(b" " * (65 << 20)), "more than 64 MiB when decompressed"),
+    ],
+    ids=["plain", "cut", "long"],
+)
+def test_a_file_that_does_not_decompress_is_named(fairdrop, tmp_path, content, message):
+    (tmp_path / "red").mkdir()
+    (tmp_path / "red" / "x.jsonl.gz").write_bytes(content)
+    done = fairdrop("conformance", "list", "--vectors", tmp_path)
+    assert done.returncode == 2
+    assert f"x.jsonl.gz is not a vector: {message}" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("ring",)], ids=["picks", "ring"])
@@ -357,5 +396,5 @@ def test_a_c_program_over_the_c_interface_passes_every_vector(fairdrop, root, ve
     command = ("conformance", "check", "--format", "text", "--vectors", vectors)
     result = fairdrop(*command, "--", program, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
-    count = len(list(vectors.glob("*/*.jsonl")))
+    count = len(list(vectors.glob("*/*.jsonl.gz")))
     assert f"{count} vectors: {count} passed" in result.stderr

@@ -292,7 +292,7 @@ def test_numbers_that_grow_are_those_of_today():
     """Counts of disciplines, vectors and experiments, where a page tells them."""
     today = {
         r"(\d+) (?:queue )?disciplines\*?\*?": len(fairdrop.catalogue()["disciplines"]),
-        r"(\d+) (?:conformance )?vectors\b": len(list((ROOT / "conformance" / "vectors").rglob("*.jsonl"))),
+        r"(\d+) (?:conformance )?vectors\b": len(list((ROOT / "conformance" / "vectors").rglob("*.jsonl.gz"))),
         r"(\d+) ids, \d+ hold": len(reproduce.names()),
     }
     found = 0

@@ -1,10 +1,11 @@
 //! Conformance vectors: what every discipline does with given arrivals and given random numbers, event by event.
 //!
-//! A vector is a file of JSON lines; `conformance/README.md` is its specification. [`cases`] says which arrivals each
-//! vector has, [`record`] plays them to the library and writes down what it did, and [`replay`] plays a vector from its
-//! file, with the random numbers that stand there, and finds the first event that the library answers in another way.
+//! A vector is a file of JSON lines; `conformance/README.md` is its specification. [`cases`] defines the arrivals of each
+//! vector, [`record`] plays them to the library and records its decisions, [`files`] holds them compressed, and [`replay`]
+//! plays a vector with its recorded random numbers and finds the first event that the library answers differently.
 
 pub mod cases;
+pub mod files;
 mod format;
 mod numbers;
 mod params;

@@ -1,10 +1,10 @@
 //! Writes every conformance vector: `fairdrop-conformance DIR`.
 
+use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::{env, fs};
 
-use fairdrop_conformance::{cases, record};
+use fairdrop_conformance::{cases, files, record};
 
 fn main() -> ExitCode {
     let Some(folder) = env::args_os().nth(1).map(PathBuf::from) else {
@@ -12,15 +12,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     for case in cases::all() {
-        let file = folder.join(case.discipline).join(format!("{}.jsonl", case.name));
-        let written = record(&case).and_then(|vector| {
-            let text = vector.to_string();
-            fs::create_dir_all(folder.join(case.discipline))
-                .and_then(|()| fs::write(&file, text))
-                .map_err(|error| error.to_string())
-        });
+        let path = folder.join(files::path_of(case.discipline, case.name));
+        let written = record(&case)
+            .and_then(|vector| files::write(&path, &vector.to_string()).map_err(|error| error.to_string()));
         if let Err(error) = written {
-            eprintln!("{}: {error}", file.display());
+            eprintln!("{}: {error}", path.display());
             return ExitCode::FAILURE;
         }
     }

@@ -5,11 +5,10 @@
 //! compare internal values with it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fairdrop::{AnyParams, Discipline, Meta, Packet, Stream, Time};
-use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, stream_name, stream_named};
+use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, files, stream_name, stream_named};
 use fairdrop_reference::host::{Bits, Bottleneck, Step};
 use fairdrop_reference::reference_of;
 use fairdrop_reference::slow::Slow;
@@ -105,14 +104,21 @@ fn compare_event(
     slow.same_state(&fast.queue)
 }
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors")
+}
+
+fn vector(path: &Path) -> Vector {
+    Vector::parse(&files::read(&folder().join(path)).unwrap()).unwrap()
+}
+
 /// A comparison that cannot fail is worth nothing.
 #[test]
 fn a_coin_that_falls_otherwise_is_noticed() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors");
-    for (name, stream) in [("red/basic", "early_drop"), ("pie/gain", "pie_coin"), ("csfq/edge", "csfq_coin")]
+    for (discipline, case, stream) in
+        [("red", "basic", "early_drop"), ("pie", "gain", "pie_coin"), ("csfq", "edge", "csfq_coin")]
     {
-        let text = fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
-        let mut vector = Vector::parse(&text).unwrap();
+        let mut vector = vector(&files::path_of(discipline, case));
         // The last coin that fell, turned so that it does not.
         let fell = |event: &Event| event.random.contains_key(stream) && !event.outcome.dropped.is_empty();
         let at = vector.events.iter().rposition(fell).unwrap();
@@ -120,24 +126,20 @@ fn a_coin_that_falls_otherwise_is_noticed() {
         let params = apply(&vector.header).unwrap();
         let mut slow = reference_of(&params).unwrap();
         let error = compare(&vector, params, slow.as_mut()).unwrap_err();
-        assert!(error.starts_with(&format!("event {at}: ")), "{name}: {error}");
+        assert!(error.starts_with(&format!("event {at}: ")), "{discipline}/{case}: {error}");
     }
 }
 
 #[test]
 fn the_slow_references_decide_as_the_vectors_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors");
     let (mut compared, mut wrong) = (0, Vec::new());
-    for discipline in fs::read_dir(folder).expect("the vectors are there") {
-        for file in fs::read_dir(discipline.unwrap().path()).unwrap() {
-            let vector = Vector::parse(&fs::read_to_string(file.unwrap().path()).unwrap()).unwrap();
-            let name = format!("{}/{}", vector.header.discipline, vector.header.case);
-            let params = apply(&vector.header).unwrap();
-            let mut slow = reference_of(&params).expect("every form of every discipline has a reference");
-            match compare(&vector, params, slow.as_mut()) {
-                Ok(()) => compared += 1,
-                Err(what) => wrong.push(format!("{name}: {what}")),
-            }
+    for path in files::list(&folder()).expect("the vectors are there") {
+        let vector = vector(&path);
+        let params = apply(&vector.header).unwrap();
+        let mut slow = reference_of(&params).expect("every form of every discipline has a reference");
+        match compare(&vector, params, slow.as_mut()) {
+            Ok(()) => compared += 1,
+            Err(what) => wrong.push(format!("{}: {what}", path.display())),
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));

@@ -1,4 +1,4 @@
-"""``fairdrop conformance``: list the vectors, run them through the library, check a foreign program."""
+"""``fairdrop conformance``: list the vectors, export them, run the library or a foreign program on them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fairdrop.conformance import (
     differences,
     read_vectors,
 )
+from fairdrop.files import write_text
 from fairdrop.terminal import printable
 from fairdrop.wording.phrases import count
 
@@ -36,12 +37,16 @@ then skipped. Exit status: 0 every vector passed or was skipped, and at least on
 
 
 def add(parser: Parser) -> None:
-    """Adds the three commands."""
+    """Adds the four commands."""
     parser.set_defaults(action=parser.show_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     listed = commands.add_parser("list", help="the vectors and what each exercises")
     _add_selection(listed)
     listed.set_defaults(action=list_vectors)
+    export = commands.add_parser("export", help="write the vectors as plain text")
+    _add_selection(export)
+    export.add_argument("folder", metavar="DIR", type=Path, help="folder to write DISCIPLINE/CASE.jsonl in")
+    export.set_defaults(action=export_vectors)
     run = commands.add_parser("run", help="play the vectors to the library from their files")
     _add_selection(run)
     run.set_defaults(action=run_library)
@@ -112,6 +117,16 @@ def list_vectors(options: Namespace) -> int:
         events = count(vector.header["events"], "event")
         described = f"{vector.name:{width}}  {events:>11}  {vector.header['description']}"
         print(printable(described))
+    return 0
+
+
+def export_vectors(options: Namespace) -> int:
+    vectors = _selected(options)
+    for vector in vectors:
+        path = options.folder / f"{vector.name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, vector.text)
+    print(f"{count(len(vectors), 'vector')}: {options.folder}", file=sys.stderr)
     return 0
 
 

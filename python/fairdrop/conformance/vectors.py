@@ -1,15 +1,18 @@
-"""The files, and what of them a foreign program gets to see."""
+"""The files, plain or compressed, and the part of them that a foreign program is given."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairdrop.conformance import plain_text
-from fairdrop.files import VECTOR, json_of, read_text
+from fairdrop.files import VECTOR, json_of, read_bytes
 from fairdrop.nearest import choices
 from fairdrop.wording.phrases import count
 
@@ -62,17 +65,33 @@ def read_vectors(folder: Path, disciplines: Collection[str] = ()) -> list[Vector
         _read(path) for name in known if not disciplines or name in disciplines for path in _files(folder / name)
     ]
     if not vectors:
-        raise ValueError(f"there are no vectors in {folder}; valid: a folder with DISCIPLINE/CASE.jsonl")
+        raise ValueError(f"there are no vectors in {folder}; valid: a folder with DISCIPLINE/CASE.jsonl or .jsonl.gz")
     return vectors
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.jsonl"))
+    """One file for each vector: where both forms are there, the plain one."""
+    by_case = {path.name.removesuffix(".gz"): path for path in sorted(folder.glob("*.jsonl.gz"))}
+    by_case |= {path.name: path for path in folder.glob("*.jsonl")}
+    return [path for _, path in sorted(by_case.items())]
+
+
+def _text(path: Path) -> str:
+    content = read_bytes(path, VECTOR)
+    if path.suffix == ".gz":
+        try:
+            with gzip.open(io.BytesIO(content)) as file:
+                content = file.read(VECTOR + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"not gzip ({error})") from None
+        if len(content) > VECTOR:
+            raise ValueError(f"more than {VECTOR >> 20} MiB when decompressed")
+    return content.decode("utf-8")
 
 
 def _read(path: Path) -> Vector:
     try:
-        text = read_text(path, VECTOR)
+        text = _text(path)
         header, *events = map(json_of, text.splitlines())
         version, expected = header["format"], header["events"]
         if version == FORMAT:

@@ -222,7 +222,8 @@ fn hardware_forms() -> Vec<Case> {
         )
         .set(&[("choke_hardware.mark_bit", "packet")]),
         of("long-list", "A list memory of more than 1,024 entries, all of which are drawn from.")
-            .set(&[("choke_hardware.addresses", "memory"), ("choke_hardware.list_limit", "1500")]),
+            .set(&[("choke_hardware.addresses", "memory"), ("choke_hardware.list_limit", "1500")])
+            .set(&[("choke_hardware.cell_size", "100B")]),
     ]
 }
 

@@ -1,0 +1,59 @@
+//! Files of vectors: gzip-compressed JSON lines, `DISCIPLINE/CASE.jsonl.gz`.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use flate2::{Compression, GzBuilder};
+
+const ENDING: &str = ".jsonl.gz";
+
+/// Path of a vector below the folder of all vectors.
+pub fn path_of(discipline: &str, case: &str) -> PathBuf {
+    Path::new(discipline).join(format!("{case}{ENDING}"))
+}
+
+/// Paths of the vectors in a folder, below that folder, in order.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for discipline in fs::read_dir(folder)? {
+        let discipline = discipline?;
+        for file in fs::read_dir(discipline.path())? {
+            paths.push(Path::new(&discipline.file_name()).join(file?.file_name()));
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Text of a vector.
+///
+/// # Errors
+/// The file cannot be read, or is not gzip-compressed UTF-8.
+pub fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Writes a vector. A file with the same text stays as it is: another release of the compressor may write the same text
+/// in other bytes.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    if read(path).is_ok_and(|found| found == text) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // No name and no time in the header: the bytes follow from the text alone.
+    let mut compressed = Vec::new();
+    GzBuilder::new().read(text.as_bytes(), Compression::best()).read_to_end(&mut compressed)?;
+    fs::write(path, compressed)
+}
