@@ -14,7 +14,7 @@ use fairdrop_live::host::{Direction, DirectionConfig, Ports, Received, Watch, ma
 use fairdrop_live::link::{Cause, Fate, Impairments, Link, LinkConfig, Outcome, Pace};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
-use fairdrop_sim::{Chances, Control, simulate_traced};
+use fairdrop_sim::{Control, read_chances, simulate_traced};
 
 const RATE_BPS: u64 = 1_000_000;
 const SEED: u64 = 7;
@@ -183,7 +183,7 @@ fn a_traced_link_is_the_simulators_port() {
         let (scenario, number, events) = watched(scenario);
         let mean_bps = scenario.links[number as usize].rate_bps;
         let config = LinkConfig {
-            pace: Pace::Trace(Arc::new(Chances::read(&file).unwrap())),
+            pace: Pace::Trace(Arc::new(read_chances(&file).unwrap())),
             queue: scenario.queue.params(mean_bps).unwrap(),
             ..link_config(&scenario, number)
         };

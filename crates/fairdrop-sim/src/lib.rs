@@ -25,16 +25,14 @@ pub mod scenario;
 pub mod trace;
 mod transport;
 mod units;
-mod wire;
 
-pub use chances::{Chances, TraceError, TraceWire};
+pub use chances::{TraceFileError, read_chances};
 pub use control::{Control, Late, PARTS};
 pub use engine::Excess;
 pub use huge_pages::HugePages;
 pub use meter::{End, TIME_RESOLUTION, jain_index};
 pub use network::{Datagrams, Departing, Network, Notice, SenderState};
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
-pub use random::of_queue as queue_streams;
 pub use replay::{ReplayConfig, ReplayError, replay};
 pub use result::{
     Amount, Drops, FlowResult, GroupResult, InternalResult, LinkFlow, LinkGroup, LinkLoss, LinkStats,
@@ -44,4 +42,3 @@ pub use result::{
 pub use run::{FileError, RunError, run_file, simulate, simulate_traced};
 pub use transport::sources::Datagram;
 pub use transport::{TransportCount, beside_kernel};
-pub use wire::{Rate, Wire};

@@ -5,11 +5,10 @@ use crate::frame::Frame;
 use crate::meter::{Internals, NAMED, QueueMeter, Waiting};
 use crate::own::{Fault, Fifo, Guarded, Host, Hosted, Queue};
 use crate::prefetch::{BATCH, LEAD, prefetch};
-use crate::random;
 use crate::scenario::{QueueConfig, QueueError};
 use crate::trace::{PacketEvent, Tracer};
-use crate::wire::{Rate, Wire};
 use fairdrop::{Count, DropCause, Env, Hosts, Meta, Packet, Philox, Stream, Time};
+use fairdrop_link::{Rate, Wire};
 
 /// Where packets of a group or of a flow come from and go to, on one link; `None`: each flow has its own.
 pub type HostNumbers = [Option<u64>; 2];
@@ -156,7 +155,7 @@ impl<T: Tracer> Port<T> {
     ) -> Result<Self, QueueError> {
         let (config, rate_bps) = config;
         let discipline = config.build(rate_bps, seed, queue)?;
-        let mut random = random::of_queue(seed, queue);
+        let mut random = fairdrop_link::queue_streams(seed, queue);
         let candidates = std::array::from_fn(|_| random[Stream::Candidate as usize].next_u64());
         let transmitter = Transmitter {
             world: World {

@@ -137,8 +137,11 @@ const CHECK_EVERY: u64 = 1 << 10;
 pub fn queue_host(config: &HostConfig, control: &Control) -> Result<Option<HostResult>, ParamError> {
     let mut queue = AnyDiscipline::new(config.params.clone(), &mut Heap)?;
     let flows = config.sources.len();
-    let mut env =
-        HostEnv { now: Time::ZERO, streams: random::of_queue(config.seed, 0), dropped: vec![0; flows] };
+    let mut env = HostEnv {
+        now: Time::ZERO,
+        streams: fairdrop_link::queue_streams(config.seed, 0),
+        dropped: vec![0; flows],
+    };
     let mut sources = Sources::new(&config.sources, config.seed);
     let mut service = random::of_flow(config.seed, 0, FlowPurpose::Service);
     let (mut arrived, mut served) = (vec![0; flows], vec![0; flows]);

@@ -1,9 +1,9 @@
 //! Named random streams of a run: (seed, entity, purpose) and nothing else decides the numbers, so disciplines
 //! compared on one scenario meet the same sources, and no stream shifts another.
 
-use fairdrop::{Philox, Stream, Time, unit_interval};
+use fairdrop::{Philox, Time, unit_interval};
 
-/// What a flow draws numbers for.
+/// What a flow draws numbers for. Purposes of links are in [`fairdrop_link`]: 0x107, 0x10a to 0x10d.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub enum FlowPurpose {
@@ -21,30 +21,15 @@ pub enum FlowPurpose {
     Connection = 0x105,
     /// How much each connection of a group sends; its entity is the group.
     Size = 0x106,
-    /// Which packets a link loses; its entity is the link.
-    LinkLoss = 0x107,
     /// How far into a tick a sender's clock is.
     Clock = 0x108,
     /// What a congestion control draws for itself.
     Congestion = 0x109,
-    /// When a link is bad, and what it loses then; as for all of these, its entity is the link.
-    LinkPhase = 0x10a,
-    /// How much longer packets take over a link.
-    LinkJitter = 0x10b,
-    /// Which packets are passed on a link.
-    LinkReordering = 0x10c,
-    /// Which packets arrive twice.
-    LinkDuplication = 0x10d,
 }
 
 /// The stream of `flow` for `purpose`.
 pub fn of_flow(seed: u64, flow: u32, purpose: FlowPurpose) -> Philox {
     Philox::new(seed, flow, purpose as u32)
-}
-
-/// The streams of queue number `queue`, by [`Stream`] number.
-pub fn of_queue(seed: u64, queue: u32) -> [Philox; Stream::COUNT] {
-    std::array::from_fn(|stream| Philox::new(seed, queue, stream as u32))
 }
 
 /// Uniform on `[0, 1)`.

@@ -15,9 +15,9 @@ use crate::result::{
 };
 use crate::scenario::{QueueConfig, QueueError};
 use crate::transport::TransportCount;
-use crate::wire::Rate;
 use fairdrop::{Ecn, MAX_LEN, Time};
 use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol, count};
+use fairdrop_link::Rate;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use thiserror::Error;

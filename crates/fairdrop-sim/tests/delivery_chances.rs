@@ -3,7 +3,7 @@
 use fairdrop::{Philox, Time, unit_interval};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
-use fairdrop_sim::{Chances, Control, RunResult, simulate, simulate_traced};
+use fairdrop_sim::{Control, RunResult, read_chances, simulate, simulate_traced};
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -194,7 +194,7 @@ fn a_full_link_carries_what_the_trace_offers() {
     let text = "duration = 11\nwarm_up = 1\n[dumbbell]\ntrace = \"cell.trace\"\n[queue]\ndiscipline = \"droptail\"\n\
         [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"3mbit\"\npacket_size = \"1504B\"\nstart_spread = 0\n";
     let (one, two) = (run(&folder, text), run(&folder, text));
-    let chances = Chances::read(&folder.join("cell.trace")).unwrap();
+    let chances = read_chances(&folder.join("cell.trace")).unwrap();
     let measured = chances.at_or_after(Time::from_ms(11_000)) - chances.at_or_after(Time::from_ms(1000));
     assert!((1333..=1334).contains(&measured) && one.queues[0].departures == measured, "{measured}");
     assert!((one.utilisation - 1.0).abs() < 1e-9, "{}", one.utilisation);

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use fairdrop::{AnyParams, Time};
 use fairdrop_capture::{KeyKind, LinkType};
+use fairdrop_link::Chances;
 use fairdrop_sim::input::{self, Node, Origin, Problem, Problems, Report, Section};
 use fairdrop_sim::own::Parts;
 use fairdrop_sim::scenario::QueueConfig;
-use fairdrop_sim::{Chances, Control};
+use fairdrop_sim::{Control, read_chances};
 
 use crate::frame::FramePool;
 use crate::host::DirectionConfig;
@@ -266,7 +267,7 @@ fn read_trace(path: &str, origin: &Origin, file: &str) -> Result<Chances, String
         Origin::Line(_) => Path::new(file).parent().unwrap_or(Path::new("")).join(path),
         Origin::Setting(_) | Origin::Command => path.into(),
     };
-    Chances::read(&from).map_err(|error| format!("a trace of delivery chances ({error})"))
+    read_chances(&from).map_err(|error| format!("a trace of delivery chances ({error})"))
 }
 
 /// Pairs of a DSCP and the class that it stands for; all others are of class 0.

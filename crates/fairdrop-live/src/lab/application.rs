@@ -2,8 +2,8 @@
 
 use super::plan;
 use fairdrop::Time;
+use fairdrop_link::{Rate, Wire};
 use fairdrop_sim::scenario::Group;
-use fairdrop_sim::{Rate, Wire};
 
 /// What one has written, and when it writes next.
 #[derive(Clone, Copy, Debug)]

@@ -5,12 +5,11 @@
 //! and the times stay the same. It is the port of the simulator, event by event (`tests/as_simulated.rs`).
 
 mod counters;
-mod pace;
 mod packet;
 mod way;
 
 pub use counters::{Amount, Cause, Counters, HostCause};
-pub use pace::Pace;
+pub use fairdrop_link::Pace;
 pub use packet::{Fate, Outcome};
 pub use way::Impairments;
 
@@ -21,7 +20,7 @@ use fairdrop::{
     Philox, Stream, Time,
 };
 
-use pace::Pacer;
+use fairdrop_link::Pacer;
 use packet::Sending;
 use way::Way;
 
@@ -135,7 +134,7 @@ impl Link {
             carried: VecDeque::new(),
             carried_bytes: 0,
             world: World {
-                random: fairdrop_sim::queue_streams(config.seed, config.number),
+                random: fairdrop_link::queue_streams(config.seed, config.number),
                 flow_key: config.flow_key,
                 counters: Counters::default(),
                 outcomes: Vec::with_capacity(room),

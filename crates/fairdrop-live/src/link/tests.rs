@@ -1,5 +1,5 @@
 use super::*;
-use fairdrop_sim::Chances;
+use fairdrop_link::Chances;
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Plain FIFOs, whose departures are arithmetic.
 
 use crate::scenario::PLAIN_LIMIT;
-use crate::wire::{Rate, Wire};
 use fairdrop::Time;
+use fairdrop_link::{Rate, Wire};
 
 /// A plain link: a FIFO that holds [`PLAIN_LIMIT`] packets, with its rate and delay. Nothing happens between arrival and
 /// departure, so the departure is computed at once.

@@ -2,14 +2,14 @@
 
 use super::carrier::Carrier;
 use super::flows::Flows;
-use crate::chances::TraceWire;
 use crate::control::Control;
 use crate::meter::QueueMeter;
 use crate::port::{HostNumbers, Port};
 use crate::scenario::{Group, Link, QueueError, Scenario};
 use crate::trace::Tracer;
-use crate::wire::{Rate, Wire};
 use fairdrop::Time;
+use fairdrop_link::TraceWire;
+use fairdrop_link::{Rate, Wire};
 
 /// A plain link that several flows share.
 #[derive(Debug)]

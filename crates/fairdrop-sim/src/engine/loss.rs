@@ -1,16 +1,14 @@
 //! What becomes of packets on links that are not perfect. Random loss: each packet that has left a link's transmitter is lost with the link's probability,
 //! independently of all others (Bernoulli). Each link has a random stream of its own.
 
-use super::impairments::{ImpairedLink, impaired_links};
-use crate::random::{self, FlowPurpose};
 use crate::scenario::{Link, Scenario};
-use fairdrop::{Count, Philox};
+use fairdrop::Count;
+use fairdrop_link::{Impaired, Loss};
 
 /// A link that loses packets, and what it has lost in the measuring window.
 #[derive(Debug)]
 pub struct LossyLink {
-    probability: f64,
-    random: Philox,
+    loss: Loss,
     /// Packets that the link was given to carry.
     pub offered: Count,
     /// Those that reached its other end.
@@ -22,7 +20,7 @@ pub struct LossyLink {
 impl LossyLink {
     /// Whether the next packet, of `len` bytes and a flow of `group`, is lost, which it is in a `bad` phase of the link.
     fn loses(&mut self, group: usize, len: u32, bad: bool) -> bool {
-        let lost = random::uniform(&mut self.random) < self.probability || bad;
+        let lost = self.loss.loses() || bad;
         self.offered.add(len);
         if lost { &mut self.lost[group] } else { &mut self.carried }.add(len);
         lost
@@ -48,7 +46,7 @@ impl LossyLink {
 #[derive(Debug, Default)]
 pub struct Losses {
     lossy: Vec<Option<LossyLink>>,
-    impaired: Vec<Option<ImpairedLink>>,
+    impaired: Vec<Option<Impaired>>,
 }
 
 /// Whether a link loses packets.
@@ -58,20 +56,22 @@ fn is_lossy(link: &Link) -> bool {
 
 impl Losses {
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        let impaired = impaired_links(scenario, seed);
-        if impaired.is_empty() && !scenario.links.iter().any(is_lossy) {
+        let impairs = |link: &Link| link.impairments.is_some();
+        if !scenario.links.iter().any(impairs) && !scenario.links.iter().any(is_lossy) {
             return Self::default();
         }
         let links = (0_u32..).zip(&scenario.links).map(|(number, link)| {
             is_lossy(link).then(|| LossyLink {
-                probability: link.loss,
-                random: random::of_flow(seed, number, FlowPurpose::LinkLoss),
+                loss: Loss::new(link.loss, seed, number),
                 offered: Count::default(),
                 carried: Count::default(),
                 lost: vec![Count::default(); scenario.groups.len()],
             })
         });
-        Self { lossy: links.collect(), impaired }
+        let impaired = (0..)
+            .zip(&scenario.links)
+            .map(|(number, link)| link.impairments.map(|settings| Impaired::new(settings, seed, number)));
+        Self { lossy: links.collect(), impaired: impaired.collect() }
     }
 
     /// Whether some link is not perfect.
@@ -81,14 +81,14 @@ impl Losses {
     }
 
     /// What `link` does to packets that it does not lose.
-    pub fn impaired(&mut self, link: u32) -> Option<&mut ImpairedLink> {
+    pub fn impaired(&mut self, link: u32) -> Option<&mut Impaired> {
         self.impaired.get_mut(link as usize)?.as_mut()
     }
 
     /// Whether `link` loses the next packet, of `len` bytes and a flow of `group`.
     #[inline]
     pub fn loses(&mut self, link: u32, group: usize, len: u32) -> bool {
-        let bad = self.impaired(link).is_some_and(ImpairedLink::loses);
+        let bad = self.impaired(link).is_some_and(Impaired::loses);
         let Some(Some(lossy)) = self.lossy.get_mut(link as usize) else { return false };
         let lost = lossy.loses(group, len, bad);
         if cfg!(debug_assertions) {

@@ -9,7 +9,6 @@ mod conservation;
 mod edge_meter;
 mod events;
 mod flows;
-mod impairments;
 mod links;
 mod loss;
 mod options;

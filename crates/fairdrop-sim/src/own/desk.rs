@@ -550,7 +550,6 @@ impl Env<u32> for Desk {
 mod tests {
     use super::super::values::Values;
     use super::*;
-    use crate::random;
 
     fn setup(queue: u32) -> Setup {
         Setup { limit: 10, rate_bps: 1_000_000, seed: 7, queue, values: Values::default() }
@@ -564,7 +563,7 @@ mod tests {
     /// The same numbers as a port gives to a discipline of the catalogue.
     #[test]
     fn known_streams_are_those_of_the_catalogue() {
-        let mut of_queue = random::of_queue(7, 3);
+        let mut of_queue = fairdrop_link::queue_streams(7, 3);
         for (number, name) in STREAMS.into_iter().enumerate() {
             let expected: [u64; 4] = std::array::from_fn(|_| of_queue[number].next_u64());
             assert_eq!(numbers(name, 3), expected, "{name}");

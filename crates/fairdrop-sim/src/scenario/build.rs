@@ -2,6 +2,7 @@
 
 use super::access::AccessRate;
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
+use super::impairments::read_impairments;
 use super::queue::QueueConfig;
 use super::{Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
@@ -207,7 +208,7 @@ fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report
             let node = dumbbell.map(|(_, node)| *node);
             let section = Section::read(node, "dumbbell", DUMBBELL, &["impairments"], report);
             let trace = LinkTrace::read(&section, &LinkQueue::Study, report);
-            dumbbell_links(&section, Impairments::read(node, "dumbbell", report), trace)
+            dumbbell_links(&section, read_impairments(node, "dumbbell", report), trace)
         }
     }
 }
@@ -313,7 +314,7 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
             impairments: None,
         };
         let loss = section.number_or_zero("loss");
-        let impairments = Impairments::read(Some(item), &path, report);
+        let impairments = read_impairments(Some(item), &path, report);
         let mut link = Link { name, from, to, queue, rate_schedule, loss, impairments, ..back.clone() };
         put_trace(&mut link, trace);
         links.push(link);

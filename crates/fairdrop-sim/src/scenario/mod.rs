@@ -13,8 +13,8 @@ mod trace;
 
 pub use crate::input::{Origin, Problem, Problems};
 pub use crate::transport::Transport;
+pub use fairdrop_link::Impairments;
 pub(crate) use fields::GROUP;
-pub use impairments::Impairments;
 pub use queue::{QueueConfig, QueueError};
 pub use schema::{catalogue, json_schema};
 pub use trace::LinkTrace;

@@ -2,7 +2,7 @@
 //! and a scenario itself after defaults.
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
-use super::impairments::IMPAIRMENTS;
+use super::impairments::{IMPAIRMENTS, impairments_json};
 use super::{Group, Link, LinkQueue, QueueConfig, Scenario, queue};
 use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
 use crate::meter::End;
@@ -268,7 +268,7 @@ fn link_json(link: &Link) -> Json {
         json["trace"] = json!(trace.file);
     }
     if let Some(impairments) = &link.impairments {
-        json["impairments"] = json!(impairments);
+        json["impairments"] = impairments_json(impairments);
     }
     json
 }

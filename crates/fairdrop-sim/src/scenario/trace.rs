@@ -1,8 +1,9 @@
 //! `trace` of a link: a file of delivery chances in place of a rate.
 
 use super::LinkQueue;
-use crate::chances::Chances;
+use crate::chances::read_chances;
 use crate::input::{Report, Section};
+use fairdrop_link::Chances;
 use std::sync::Arc;
 
 /// Rates that a link can have, bit/s.
@@ -30,7 +31,7 @@ impl LinkTrace {
             let what = format!("{path} and {} exclude each other", section.path("rate_schedule"));
             report.add(section.origin("rate_schedule"), "", &what, "one of the two");
         }
-        match Chances::read(&report.beside(file)) {
+        match read_chances(&report.beside(file)) {
             Ok(chances) => Some(Self { file: file.into(), chances: Arc::new(chances) }),
             Err(error) => {
                 let valid = format!("a trace of delivery chances ({error})");

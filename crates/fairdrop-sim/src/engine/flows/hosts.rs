@@ -6,8 +6,8 @@ use crate::scenario::{Group, Scenario};
 use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
 use crate::transport::tcp::TcpConfig;
-use crate::wire::Rate;
 use fairdrop::{Ecn, Time};
+use fairdrop_link::Rate;
 
 /// What each packet of a group needs to know of the group: two lines of the cache in place of the settings' many.
 #[derive(Debug)]

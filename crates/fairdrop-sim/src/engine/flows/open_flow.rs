@@ -4,8 +4,8 @@ use super::hosts::Hosts;
 use crate::engine::carrier::Carrier;
 use crate::engine::events::Lane;
 use crate::transport::sources::{Datagram, Next, Source};
-use crate::wire::Wire;
 use fairdrop::Time;
+use fairdrop_link::Wire;
 
 /// Packets of a source that its host's own link has no room for, in one event: a slow link behind a fast source loses as many
 /// as the run is long.

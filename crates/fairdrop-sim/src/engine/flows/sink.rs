@@ -3,8 +3,8 @@
 use crate::engine::packets::InFlight;
 use crate::transport::receiver::{Reaction, Receiver};
 use crate::transport::tcp::{EcnFeedback, TcpConfig};
-use crate::wire::Wire;
 use fairdrop::{Count, Ecn, Time};
+use fairdrop_link::Wire;
 
 /// Where a flow ends: what a packet of it meets as it leaves the network. Two lines of the cache.
 #[derive(Debug, Default)]

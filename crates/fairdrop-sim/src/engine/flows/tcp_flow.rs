@@ -3,8 +3,8 @@
 use super::transfer::{Job, Transfer};
 use super::window::WindowMeter;
 use crate::transport::tcp::Sender;
-use crate::wire::Wire;
 use fairdrop::Time;
+use fairdrop_link::Wire;
 
 /// The sending end of a TCP connection: three lines of the cache.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use crate::input::{ANY_RATE, FieldKind, FieldSpec, SWITCH, Section, field};
 use crate::random;
 use crate::transport::info::TransportInfo;
-use crate::wire::{Rate, Wire};
 use fairdrop::{Kind, Philox, Time};
+use fairdrop_link::{Rate, Wire};
 use serde::Serialize;
 
 /// What a list of transports says of it.

@@ -40,7 +40,8 @@ impl Rate {
     }
 }
 
-/// Sizes below 2 GB: the product stays below 2^64.
+/// Sizes are below 2 GB: the product stays below 2^64.
+#[inline]
 fn divide(bytes: u32, bps: u64) -> TransmissionTime {
     let units = u64::from(bytes) * 8_000_000_000;
     TransmissionTime { ns: units / bps, rest: units % bps }

@@ -1,8 +1,9 @@
 //! When packets may leave: at a rate, at the delivery chances of a trace, or at once.
 
+use crate::chances::{Chances, TraceWire};
+use crate::wire::{Rate, Wire};
+use alloc::sync::Arc;
 use fairdrop::Time;
-use fairdrop_sim::{Chances, Rate, TraceWire, Wire};
-use std::sync::Arc;
 
 /// What paces a link.
 #[derive(Clone, Debug)]
@@ -26,11 +27,19 @@ impl Pace {
     }
 }
 
-/// The pace of one transmitter, with what it has to remember.
-#[derive(Debug)]
-pub(super) enum Pacer {
+/// The clock of one transmitter.
+#[derive(Clone, Debug)]
+pub enum Pacer {
+    /// A packet leaves when it comes.
     Unlimited,
-    Rate { rate: Rate, wire: Wire },
+    /// Packets leave at a rate.
+    Rate {
+        /// The rate.
+        rate: Rate,
+        /// When the transmitter is free.
+        wire: Wire,
+    },
+    /// Packets leave at the delivery chances of a trace.
     Trace(TraceWire),
 }
 
@@ -38,6 +47,7 @@ pub(super) enum Pacer {
 const COMMON_BYTES: [u32; 2] = [1500, 52];
 
 impl Pacer {
+    /// An idle transmitter; a trace begins at `begun`.
     pub fn new(pace: Pace, begun: Time) -> Self {
         match pace {
             Pace::Unlimited => Self::Unlimited,

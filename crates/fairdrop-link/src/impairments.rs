@@ -1,13 +1,81 @@
-//! What links do to packets that they carry, beside losing them one by one: bad phases, jitter, reordering, duplication,
-//! slots. Each of these has a random stream of its own, so that none shifts another.
+//! What links do to packets that they carry: independent loss, bad phases, jitter, reordering, duplication, slots. Each of
+//! these has a random stream of its own, so that none shifts another.
 
-use crate::random::{self, FlowPurpose};
-use crate::scenario::{Impairments, Scenario};
+use crate::random::{Purpose, of_link, uniform};
 use fairdrop::{Philox, Time};
 
+/// Impairments of a link beside independent loss, as those of `NetEm`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Impairments {
+    /// Probability with which a packet finds that a good link has become bad.
+    pub bad_enter: f64,
+    /// Probability with which a packet finds that a bad link has become good.
+    pub bad_leave: f64,
+    /// Probability with which a bad link loses a packet.
+    pub bad_loss: f64,
+    /// Largest additional delay; that of each packet is uniform from zero.
+    pub jitter: Time,
+    /// Packets may pass one another by their jitter.
+    pub jitter_reorders: bool,
+    /// Probability with which others pass a packet.
+    pub reorder: f64,
+    /// Additional delay of a packet that others pass.
+    pub reorder_by: Time,
+    /// Probability with which a packet arrives twice.
+    pub duplicate: f64,
+    /// Packets arrive at multiples of this; zero: at any time.
+    pub slot: Time,
+}
+
+impl Impairments {
+    /// A link that carries every packet once, in order, without additional delay.
+    pub const NONE: Self = Self {
+        bad_enter: 0.0,
+        bad_leave: 1.0,
+        bad_loss: 1.0,
+        jitter: Time::ZERO,
+        jitter_reorders: false,
+        reorder: 0.0,
+        reorder_by: Time::from_ms(10),
+        duplicate: 0.0,
+        slot: Time::ZERO,
+    };
+}
+
+impl Default for Impairments {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// Independent random loss (Bernoulli).
+#[derive(Clone, Debug)]
+pub struct Loss {
+    probability: f64,
+    random: Philox,
+}
+
+impl Loss {
+    /// Loss with `probability` on link number `link`.
+    pub fn new(probability: f64, seed: u64, link: u32) -> Self {
+        Self { probability, random: of_link(seed, link, Purpose::Loss) }
+    }
+
+    /// Sets another probability; the random stream goes on.
+    pub fn set(&mut self, probability: f64) {
+        self.probability = probability;
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub fn loses(&mut self) -> bool {
+        self.probability > 0.0 && uniform(&mut self.random) < self.probability
+    }
+}
+
 /// A link that impairs packets.
-#[derive(Debug)]
-pub struct ImpairedLink {
+#[derive(Clone, Debug)]
+pub struct Impaired {
     settings: Impairments,
     is_bad: bool,
     phases: Philox,
@@ -18,18 +86,24 @@ pub struct ImpairedLink {
     last: Time,
 }
 
-impl ImpairedLink {
+impl Impaired {
+    /// Link number `link`.
     pub fn new(settings: Impairments, seed: u64, link: u32) -> Self {
-        let stream = |purpose| random::of_flow(seed, link, purpose);
+        let stream = |purpose| of_link(seed, link, purpose);
         Self {
             settings,
             is_bad: false,
-            phases: stream(FlowPurpose::LinkPhase),
-            jitter: stream(FlowPurpose::LinkJitter),
-            reordering: stream(FlowPurpose::LinkReordering),
-            duplication: stream(FlowPurpose::LinkDuplication),
+            phases: stream(Purpose::Phase),
+            jitter: stream(Purpose::Jitter),
+            reordering: stream(Purpose::Reordering),
+            duplication: stream(Purpose::Duplication),
             last: Time::ZERO,
         }
+    }
+
+    /// Sets other impairments; phase and random streams go on, and no packet overtakes one that is under way.
+    pub fn set(&mut self, settings: Impairments) {
+        self.settings = settings;
     }
 
     /// Whether bad phases lose the next packet (Elliott 1963): first the phase may change, then the packet may be lost.
@@ -39,15 +113,15 @@ impl ImpairedLink {
             return false;
         }
         let change = if self.is_bad { bad_leave } else { bad_enter };
-        self.is_bad ^= random::uniform(&mut self.phases) < change;
+        self.is_bad ^= uniform(&mut self.phases) < change;
         // Two numbers for each packet, whatever the phase.
-        let draw = random::uniform(&mut self.phases);
+        let draw = uniform(&mut self.phases);
         self.is_bad && draw < bad_loss
     }
 
     /// Whether the next packet arrives twice.
     pub fn duplicates(&mut self) -> bool {
-        self.settings.duplicate > 0.0 && random::uniform(&mut self.duplication) < self.settings.duplicate
+        self.settings.duplicate > 0.0 && uniform(&mut self.duplication) < self.settings.duplicate
     }
 
     /// When a packet arrives that would at `at`.
@@ -55,10 +129,10 @@ impl ImpairedLink {
         let Impairments { jitter, jitter_reorders, reorder, reorder_by, slot, .. } = self.settings;
         let mut there = at;
         if jitter > Time::ZERO {
-            let part = random::uniform(&mut self.jitter) * jitter.ns() as f64;
+            let part = uniform(&mut self.jitter) * jitter.ns() as f64;
             there = at.after(Time::from_ns(part as u64));
         }
-        let is_passed = reorder > 0.0 && random::uniform(&mut self.reordering) < reorder;
+        let is_passed = reorder > 0.0 && uniform(&mut self.reordering) < reorder;
         if is_passed {
             there = there.after(reorder_by);
         } else if !jitter_reorders {
@@ -72,37 +146,15 @@ impl ImpairedLink {
     }
 }
 
-/// The links that impair packets, by their number in the scenario; no entries when none does.
-pub fn impaired_links(scenario: &Scenario, seed: u64) -> Vec<Option<ImpairedLink>> {
-    if scenario.links.iter().all(|link| link.impairments.is_none()) {
-        return Vec::new();
-    }
-    let links = (0_u32..).zip(&scenario.links);
-    links
-        .map(|(number, link)| {
-            link.impairments.clone().map(|settings| ImpairedLink::new(settings, seed, number))
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
-    const NONE: Impairments = Impairments {
-        bad_enter: 0.0,
-        bad_leave: 1.0,
-        bad_loss: 1.0,
-        jitter: Time::ZERO,
-        jitter_reorders: false,
-        reorder: 0.0,
-        reorder_by: Time::from_ms(10),
-        duplicate: 0.0,
-        slot: Time::ZERO,
-    };
+    const NONE: Impairments = Impairments::NONE;
 
-    fn link(settings: Impairments) -> ImpairedLink {
-        ImpairedLink::new(settings, 3, 0)
+    fn link(settings: Impairments) -> Impaired {
+        Impaired::new(settings, 3, 0)
     }
 
     /// Stationary loss: `bad_loss` enter / (enter + leave); a bad phase lasts 1 / leave packets (Gilbert 1960).
