@@ -28,25 +28,25 @@ test-python: .venv/dev $(LIVE)
 	$(BIN)/python -m pytest $(PYTEST)
 
 soak: .tools-checked ## 10^8 packets through the live loop, changed all the while, and through a bridge (a quarter of an hour)
-	cargo test --release --package fairdrop-live --test endurance -- --ignored --nocapture --test-threads 1
+	cargo test --release --package fairdrop-live --test all endurance:: -- --ignored --nocapture --test-threads 1
 
 test-long: .venv/dev ## a million cases of each property of the library, more of the rest (hours)
 	PROPTEST_CASES=1000000 cargo test --package fairdrop
 	PROPTEST_CASES=10000 cargo test --workspace --exclude fairdrop-py --exclude fairdrop
-	FAIRDROP_EXTREMES=3000 cargo test --package fairdrop-sim --test extremes
+	FAIRDROP_EXTREMES=3000 cargo test --package fairdrop-sim --test all extremes::
 	FAIRDROP_LONG=1 $(BIN)/python -m pytest $(PYTEST)
 
 test-golden: ## golden results in the profiles for debugging and for release
-	cargo test --package fairdrop-sim --test golden
-	cargo test --package fairdrop-sim --test golden --release
+	cargo test --package fairdrop-sim --test all golden::
+	cargo test --package fairdrop-sim --release --test all golden::
 
 test-golden-aarch64: ## golden results on another architecture, emulated (Debian's gcc-aarch64-linux-gnu and qemu-user)
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
-	cargo test --package fairdrop-sim --test golden --release --target aarch64-unknown-linux-gnu
+	cargo test --package fairdrop-sim --release --target aarch64-unknown-linux-gnu --test all golden::
 
 golden: ## the hashes of tests/golden, when a change of results is meant (not part of generate)
-	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test golden
+	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test all golden::
 
 no-panic: ## no path from a discipline to a panic, shown by a program that would not link otherwise
 	@scripts/check_no_panic.sh
@@ -69,7 +69,7 @@ conformance: ## the conformance vectors, when a change of decisions is meant
 lint: .venv/dev ## formatting, clippy, ruff, mypy, words
 	scripts/check_words.sh
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 crates/fairdrop/src/disciplines/*.rs crates/fairdrop-reference/src/*.rs crates/fairdrop-reference/src/compare/*.rs
+	rustfmt --check --edition 2024 crates/fairdrop/src/disciplines/*.rs crates/fairdrop/tests/*.rs crates/fairdrop-reference/src/*.rs crates/fairdrop-reference/src/compare/*.rs
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -148,8 +148,8 @@ characterize: .venv/installed ## RFC 7928 under every discipline, and its page (
 
 generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py tests/python/test_map.py
-	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test pages
-	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test transport_tables
+	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test all pages::
+	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test all transport_tables::
 
 reference: .venv/installed ## the tables of docs/reference and the index of the disciplines
 	$(BIN)/python -m experiments.reference.page
@@ -167,7 +167,7 @@ ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
 
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
-	FAIRDROP_WRITE_HEADER=1 cargo test --package fairdrop-ffi --test header
+	FAIRDROP_WRITE_HEADER=1 cargo test --package fairdrop-ffi --test all header::
 
 fairdropd: $(LIVE) ## the live program, .venv/bin/fairdropd
 

@@ -2,7 +2,7 @@
 # The tests of the library under Miri, which finds undefined behaviour and runs about a hundred times slower: with few
 # cases of each property, and without the tests that need hundreds of thousands of events to say anything. Needs nightly
 # Rust with Miri: rustup toolchain install nightly --component miri,rust-src
-#   scripts/miri.sh [OPTION of cargo test...]     for example --test pie
+#   scripts/miri.sh [OPTION or filter of cargo test...]     for example --test all pie::
 set -eu
 cd "$(dirname "$0")/.."
 cargo +nightly miri --version >/dev/null 2>&1 || {

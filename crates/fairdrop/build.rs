@@ -1,21 +1,26 @@
 //! Lists the files of `src/disciplines`, so that adding a discipline edits none: a module for each, and a line of the
-//! registry for each that declares parameters, which are called as the discipline and `Params`.
+//! registry for each that declares parameters, which are called as the discipline and `Params`. Its file of tests becomes a
+//! module of `tests/all.rs`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("src/disciplines");
+    let home = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let folder = home.join("src/disciplines");
     println!("cargo::rerun-if-changed={}", folder.display());
-    let (mut modules, mut names, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut modules, mut names, mut lines, mut tests) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for module in modules_in(&folder) {
         let path = folder.join(format!("{module}.rs"));
         let text = fs::read_to_string(&path).expect("it was listed");
-        // The file of this code lies elsewhere, so a path from it would depend on where that is.
-        modules.push(format!(
-            "#[path = \"{}\"]\npub mod {module};\n",
-            path.display().to_string().escape_default()
-        ));
+        modules.push(format!("{}\npub mod {module};\n", path_attribute(&path)));
+        let tested = home.join(format!("tests/{module}.rs"));
+        if tested.is_file() {
+            tests.push(format!("{}\nmod {module};\n", path_attribute(&tested)));
+        } else if home.join("tests").is_dir() {
+            // Once it is written, the list changes.
+            println!("cargo::rerun-if-changed={}", tested.display());
+        }
         let declared =
             text.lines().find_map(|line| line.trim().strip_prefix("pub struct ")?.strip_suffix("Params {"));
         if let Some(discipline) = declared {
@@ -32,8 +37,15 @@ fn main() {
         names.concat(),
         lines.concat(),
     );
-    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("disciplines.rs");
-    fs::write(out, code).expect("the folder of the build can be written");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
+    for (file, text) in [("disciplines.rs", code), ("tests.rs", tests.concat())] {
+        fs::write(out.join(file), text).expect("the folder of the build can be written");
+    }
+}
+
+/// The file of a module. The list lies elsewhere, so a path from there would depend on where that is.
+fn path_attribute(path: &Path) -> String {
+    format!("#[path = \"{}\"]", path.display().to_string().escape_default())
 }
 
 /// Names of the modules of a folder, in alphabetical order.

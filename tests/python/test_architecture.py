@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,22 @@ def test_rust_folders_form_no_circle(root, crate):
     left = {folder: groups for folder, groups in found.items() if groups}
     texts = [f"{crate}/src/{folder}:{listing(groups)}" for folder, groups in left.items()]
     assert set(left) <= RUST_FOLDER_CIRCLES.get(crate, set()), "\n".join(texts)
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_rust_tests_are_one_program(root, crate):
+    """Each file is a module of ``tests/all.rs`` or a program that Cargo.toml names; else it would never be run."""
+    tests = root / "crates" / crate / "tests"
+    manifest = tomllib.loads((root / "crates" / crate / "Cargo.toml").read_text())
+    files = {path.stem for path in tests.glob("*.rs")} | {path.parent.name for path in tests.glob("*/mod.rs")}
+    if manifest["package"].get("autotests", True):
+        assert len(files) <= 1, f"{crate}: autotests = false, a [[test]] named all, and tests/all.rs for them"
+        return
+    programs = {program["name"] for program in manifest["test"]}
+    modules = set(re.findall(r"^mod (\w+);", (tests / "all.rs").read_text(), re.MULTILINE))
+    if crate == "fairdrop":
+        modules |= files & {path.stem for path in (root / "crates/fairdrop/src/disciplines").glob("*.rs")}
+    assert files - programs == modules, f"{crate}/tests/all.rs lists the others: mod name;"
 
 
 def test_a_circle_is_found():

@@ -1,8 +1,6 @@
 //! Classic pcap files: variants, lengths, times, damage.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fairdrop_capture::{
     Damage, DamageKind, Error, Format, KeyKind, LinkType, MAX_PACKET_BYTES, Options, Protocol, read,
     read_bytes,

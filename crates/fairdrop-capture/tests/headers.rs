@@ -1,8 +1,6 @@
 //! Flow names of packets of every link type and header chain.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fairdrop_capture::LinkType;
 
 const WEB: &str = "tcp 10.0.0.1:80 > 10.0.0.2:5000";

@@ -1,8 +1,6 @@
 //! pcapng files: sections, interfaces, clocks, block types, damage.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use fairdrop_capture::{Damage, DamageKind, Error, Format, LinkType, MAX_PACKET_BYTES, Options, read_bytes};
 
 const TSRESOL: u16 = 9;

@@ -1,10 +1,8 @@
 //! No input makes the reader panic or break its promises.
 
-mod common;
-
 use std::io::{self, Read};
 
-use common::*;
+use crate::common::*;
 use fairdrop_capture::{Error, KeyKind, MAX_PACKET_BYTES, Options, read_bytes, read_from};
 use proptest::prelude::*;
 

@@ -2,12 +2,11 @@
 //! the same departures, drops, candidates, counters and values, after every call.
 
 #[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::rc::Rc;
 
+use crate::host::{self, Caller, assert_balance, pair, params_of};
 use fairdrop::{
     AnyDiscipline, AnyParams, CATALOGUE, Discipline, DisciplineInfo, DropCause, Ecn, Env, Heap, Meta,
     ParamValue, Philox, Stream, Time,
@@ -17,7 +16,6 @@ use fairdrop_ffi::{
     fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_internals, fairdrop_marked,
     fairdrop_stats, fairdrop_tick,
 };
-use host::{Caller, assert_balance, pair, params_of};
 
 const LINK_BPS: u64 = 10_000_000;
 const LIMIT: u32 = 20;

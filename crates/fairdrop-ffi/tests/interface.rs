@@ -1,10 +1,9 @@
 //! The corners of the C interface: parameters by name, what is refused and how it is said, and the catalogue.
 
-mod host;
-
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 
+use crate::host::{self, Caller, assert_balance, host, pair, params_of, size_of, text_of, told, with_error};
 use fairdrop::{CATALOGUE, DropCause, Philox, Stream};
 use fairdrop_ffi::{
     Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, FAIRDROP_MAX_LEN, Host, Kind, Packet,
@@ -16,7 +15,6 @@ use fairdrop_ffi::{
     fairdrop_params_set_number, fairdrop_params_set_switch, fairdrop_params_set_word, fairdrop_size,
     fairdrop_stats, fairdrop_tick,
 };
-use host::{Caller, assert_balance, host, pair, params_of, size_of, text_of, told, with_error};
 
 const PACKET: Packet =
     Packet { flow: 7, cookie: 1, enqueued_ns: 0, len: 1000, label: 0, traffic_class: 0, ecn: 0 };

@@ -1,11 +1,7 @@
 //! What the programs have given up once they run: rights, files, and calls into the kernel.
 
-#[path = "bridge/place.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod place;
-
+use crate::namespace::{Host, PATIENCE, in_namespace};
 use fairdrop_live::os::{FORBIDDEN, Role, confine, unshare};
-use place::{Host, PATIENCE, in_namespace};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::net::{AddressFamily, SocketType, socket};
@@ -114,7 +110,7 @@ fn only_child(pid: u32) -> u32 {
 
 #[test]
 fn every_thread_of_a_bridge() {
-    in_namespace("every_thread_of_a_bridge", || {
+    in_namespace(module_path!(), "every_thread_of_a_bridge", || {
         let hosts = [Host::new(), Host::new()];
         hosts[0].connect("b0", "c0", 1);
         hosts[1].connect("b1", "s0", 2);
@@ -132,7 +128,7 @@ fn every_thread_of_a_bridge() {
 
 #[test]
 fn every_thread_of_a_routed_link() {
-    in_namespace("every_thread_of_a_routed_link", || {
+    in_namespace(module_path!(), "every_thread_of_a_routed_link", || {
         if !Path::new("/dev/net/tun").exists() {
             eprintln!("every_thread_of_a_routed_link: skipped: there is no /dev/net/tun");
             return;
@@ -279,7 +275,7 @@ fn a_forbidden_call_ends_the_process_if_that_is_asked_for() {
         return;
     }
     let ended = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "a_forbidden_call_ends_the_process_if_that_is_asked_for"])
+        .args(["--exact", "confined::a_forbidden_call_ends_the_process_if_that_is_asked_for"])
         .env(FORBIDS, "1")
         .env(FORBIDDEN, "kill")
         .status()

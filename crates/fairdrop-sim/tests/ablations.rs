@@ -3,9 +3,9 @@
 
 #[path = "../examples/ablations/main.rs"]
 #[expect(dead_code, reason = "its main function")]
-mod ablations;
+mod example;
 
-use ablations::{WHOLE, parts, with, without};
+use example::{WHOLE, parts, with, without};
 use fairdrop_reference::collar::{Part, Trial};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, RunResult, simulate};

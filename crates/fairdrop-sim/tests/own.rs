@@ -4,10 +4,7 @@
 #[expect(dead_code, reason = "its main function")]
 mod own_choke;
 
-#[path = "../examples/own_parts.rs"]
-#[expect(dead_code, reason = "its main function")]
-mod own_parts;
-
+use crate::own_parts::example;
 use fairdrop::{
     AnyDiscipline, Backlog, Discipline, DisciplineInfo, DropCause, Env, Heap, Kind, Packet, ParamSpec, Stats,
     Time,
@@ -150,8 +147,8 @@ const WAY: ParamSpec = ParamSpec {
 };
 
 fn parts() -> Parts {
-    let oldest = |setup: &Setup| own_parts::DropOldest([].into(), setup.limit as usize);
-    let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_| own_parts::MyReno);
+    let oldest = |setup: &Setup| example::DropOldest([].into(), setup.limit as usize);
+    let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_| example::MyReno);
     let parts = Parts::default().with(OwnDiscipline::named("drop_oldest", oldest));
     let mut parts = parts.and_then(|parts| parts.with(reno)).expect("names of their own");
     let make = |setup: &Setup| {

@@ -1,9 +1,6 @@
 //! User-defined congestion controls in the simulator.
 
-#[path = "../examples/own_parts.rs"]
-#[expect(dead_code, reason = "its main function")]
-mod own_parts;
-
+use crate::own_parts::example;
 use fairdrop::{Kind, ParamSpec, Time};
 use fairdrop_sim::own::{
     AckEvent, CongestionControl, Connection, Held, LossEvent, LossRecovery, OwnCongestion, PartError, Parts,
@@ -90,7 +87,7 @@ fn bad(connection: &Connection) -> Result<Bad, Wrong> {
 }
 
 fn parts() -> Parts {
-    let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_| own_parts::MyReno);
+    let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_| example::MyReno);
     let mut parts = Parts::default().with(reno).expect("a name of its own");
     parts.add(OwnCongestion::new(&ALL_IN_ONE, &[], |_| Ok(AllInOne))).expect("another");
     parts.add(OwnCongestion::new(&SINGLE, &[], |_| Ok(AllInOne))).expect("another");

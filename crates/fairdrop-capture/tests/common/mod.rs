@@ -1,5 +1,4 @@
 //! Builds capture files and packets byte by byte.
-#![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::cast_possible_truncation, reason = "the packets built here are short")]
 
 use fairdrop_capture::{Arrival, Capture, KeyKind, Options, read_bytes};

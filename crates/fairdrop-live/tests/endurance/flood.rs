@@ -1,6 +1,6 @@
 //! A bridge that runs, between namespaces, and more than it is made for.
 
-use crate::place::{Host, PATIENCE, in_namespace};
+use crate::namespace::{Host, PATIENCE, in_namespace};
 use fairdrop_live::control::{CtlArgs, CtlCommand, ctl};
 use fairdrop_live::os::{PacketSocket, interfaces};
 use rustix::net::{SendFlags, send};
@@ -140,7 +140,7 @@ fn give(socket: &PacketSocket, frame: &[u8]) {
 
 #[test]
 fn a_million_flows_take_no_memory() {
-    in_namespace("flood::a_million_flows_take_no_memory", || {
+    in_namespace(module_path!(), "a_million_flows_take_no_memory", || {
         let (client, _server) = hosts();
         let bridge =
             Running::start("flood", &["--up", "50mbit", "--queue", "fq_codel", "--set", "limit=1000p"]);
@@ -185,7 +185,7 @@ fn a_million_flows_take_no_memory() {
 fn a_bridge_under_load_and_steering() {
     const FRAMES: u64 = 100_000_000;
     const TEN_MINUTES: std::time::Duration = std::time::Duration::from_secs(600);
-    in_namespace("flood::a_bridge_under_load_and_steering", || {
+    in_namespace(module_path!(), "a_bridge_under_load_and_steering", || {
         let (client, _server) = hosts();
         let bridge = Running::start("soak", &["--queue", "choke"]);
         let (begun, ending) = (Instant::now(), Arc::new(AtomicBool::new(false)));

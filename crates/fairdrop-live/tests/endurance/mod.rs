@@ -2,9 +2,6 @@
 
 mod flood;
 mod home;
-#[path = "../bridge/place.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod place;
 
 use home::{End, run};
 use proptest::prelude::*;

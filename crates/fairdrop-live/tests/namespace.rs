@@ -4,18 +4,19 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
-use std::{env, io, thread};
+use std::{env, fs, io, thread};
 
-/// Set in the process that has a network namespace of its own.
+/// Set in the process that has a network namespace of its own: a file that it makes.
 const INSIDE: &str = "FAIRDROP_TEST_NAMESPACE";
 
 /// Against hanging for ever; nothing is measured by it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs `test`, whose name is `name`, in a network namespace of its own; without the right to one, in a user namespace as well.
-/// Where the machine forbids both, it is skipped.
-pub fn in_namespace(name: &str, test: impl FnOnce()) {
-    if env::var_os(INSIDE).is_some() {
+/// Runs `test`, which is `name` of `module`, in a network namespace of its own; without the right to one, in a user namespace as
+/// well. Where the machine forbids both, it is skipped.
+pub fn in_namespace(module: &str, name: &str, test: impl FnOnce()) {
+    if let Some(begun) = env::var_os(INSIDE) {
+        fs::write(begun, "").unwrap();
         ip("link set lo up");
         return test();
     }
@@ -28,16 +29,19 @@ pub fn in_namespace(name: &str, test: impl FnOnce()) {
         eprintln!("{name}: skipped: this machine gives no network namespaces (or has no iproute2)");
         return;
     };
+    let (_, module) = module.split_once("::").expect("a module of this program");
+    let begun = env::temp_dir().join(format!("fairdrop-begun-{name}-{}", std::process::id()));
     let status = Command::new("unshare")
         .args(*way)
         .arg(env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--include-ignored"])
-        .env(INSIDE, "1")
+        .args(["--exact", &format!("{module}::{name}"), "--nocapture", "--include-ignored"])
+        .env(INSIDE, &begun)
         // A call that the filters forbid ends the test.
         .env(fairdrop_live::os::FORBIDDEN, "kill")
         .status()
         .unwrap();
     assert!(status.success(), "{name} failed in its namespace");
+    fs::remove_file(begun).expect("the test is found under its name");
 }
 
 /// Runs `ip` in the namespace of this thread.

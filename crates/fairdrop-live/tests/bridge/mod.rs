@@ -1,8 +1,7 @@
 //! A bridge between two interfaces, with the kernel's own TCP, ARP and neighbour discovery on both sides, in network namespaces
 //! that the tests make.
 
-mod place;
-
+use crate::namespace::{Host, PATIENCE, in_namespace, ip};
 use fairdrop::{Meta, Time};
 use fairdrop_live::bridge::{Bridge, BridgeOptions};
 use fairdrop_live::cli::{PortKind, XdpWay};
@@ -13,7 +12,6 @@ use fairdrop_live::link::{Fate, Outcome};
 use fairdrop_live::os::xdp::{Place, Wish, XdpSockets};
 use fairdrop_live::os::{Netlink, PacketSocket, RingLayout, Sleeper, confine, interfaces};
 use fairdrop_live::port::{PacketPorts, Receiver};
-use place::{Host, PATIENCE, in_namespace, ip};
 use rustix::net::{SendFlags, send};
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -111,7 +109,7 @@ fn options(settings: &[&str], name: &str) -> BridgeOptions {
 
 /// Runs a test of a bridge over AF_XDP, unless there is no right to that.
 fn with_xdp(name: &str, test: impl FnOnce()) {
-    in_namespace(name, || {
+    in_namespace(module_path!(), name, || {
         ip("link add probe0 type veth peer name probe1");
         let sockets = XdpSockets::new(index_of("probe0"), WISH);
         ip("link del probe0");
@@ -231,13 +229,13 @@ fn downloads(port: PortKind, blocks: bool, name: &str) {
 #[test]
 fn tcp_over_ipv4_ipv6_and_a_vlan_with_offloads_on() {
     let name = "tcp_over_ipv4_ipv6_and_a_vlan_with_offloads_on";
-    in_namespace(name, || downloads(PortKind::Packet, false, name));
+    in_namespace(module_path!(), name, || downloads(PortKind::Packet, false, name));
 }
 
 #[test]
 fn the_same_in_blocks() {
     let name = "the_same_in_blocks";
-    in_namespace(name, || downloads(PortKind::Packet, true, name));
+    in_namespace(module_path!(), name, || downloads(PortKind::Packet, true, name));
 }
 
 #[test]
@@ -290,7 +288,7 @@ fn overload(port: PortKind, name: &str) {
 
 #[test]
 fn overload_reconciles() {
-    in_namespace("overload_reconciles", || overload(PortKind::Packet, "overload"));
+    in_namespace(module_path!(), "overload_reconciles", || overload(PortKind::Packet, "overload"));
 }
 
 #[test]
@@ -347,7 +345,7 @@ fn shaped(port: PortKind, name: &str) {
 #[test]
 fn the_shaper_of_cake_holds_its_rate_and_sees_hosts() {
     let name = "the_shaper_of_cake_holds_its_rate_and_sees_hosts";
-    in_namespace(name, || shaped(PortKind::Packet, name));
+    in_namespace(module_path!(), name, || shaped(PortKind::Packet, name));
 }
 
 #[test]
@@ -382,7 +380,7 @@ fn flap(port: PortKind, name: &str) {
 
 #[test]
 fn interfaces_go_down_and_come_back() {
-    in_namespace("interfaces_go_down_and_come_back", || flap(PortKind::Packet, "flap"));
+    in_namespace(module_path!(), "interfaces_go_down_and_come_back", || flap(PortKind::Packet, "flap"));
 }
 
 #[test]
@@ -394,7 +392,7 @@ fn interfaces_go_down_and_come_back_over_xdp() {
 /// the MTU was at the start.
 #[test]
 fn the_mtu_is_changed_while_it_runs() {
-    in_namespace("the_mtu_is_changed_while_it_runs", || {
+    in_namespace(module_path!(), "the_mtu_is_changed_while_it_runs", || {
         let (client, server) = client_and_server();
         let bridge = Running::start(&BridgeOptions { mtu: 4000, ..options(&[], "mtu") });
         let sink = server.run(|| UdpSocket::bind("10.1.0.2:9").unwrap());
@@ -525,7 +523,7 @@ fn malformed_frames(port: PortKind, name: &str) {
 
 #[test]
 fn malformed_frames_pass_as_they_are() {
-    in_namespace("malformed_frames_pass_as_they_are", || {
+    in_namespace(module_path!(), "malformed_frames_pass_as_they_are", || {
         malformed_frames(PortKind::Packet, "malformed_frames");
     });
 }
@@ -557,7 +555,7 @@ fn bridging(state: &Path, options: &str) -> Child {
 /// What it says then is about an interface that went down and came back.
 #[test]
 fn it_goes_on_when_nobody_listens_to_what_it_says() {
-    in_namespace("it_goes_on_when_nobody_listens_to_what_it_says", || {
+    in_namespace(module_path!(), "it_goes_on_when_nobody_listens_to_what_it_says", || {
         let (client, server) = client_and_server();
         server.serve("10.1.0.2:80", 300_000, 1);
         let arguments = format!("bridge b0 b1 --state {}", state("nobody-listens").display());
@@ -642,7 +640,7 @@ fn killed(options: &str, name: &str) {
 
 #[test]
 fn settings_come_back_even_after_kill() {
-    in_namespace("settings_come_back_even_after_kill", || killed("", "kill"));
+    in_namespace(module_path!(), "settings_come_back_even_after_kill", || killed("", "kill"));
 }
 
 #[test]
@@ -652,7 +650,7 @@ fn settings_come_back_and_the_program_goes_after_kill() {
 
 #[test]
 fn refusals_say_what_would_be_valid() {
-    in_namespace("refusals_say_what_would_be_valid", || {
+    in_namespace(module_path!(), "refusals_say_what_would_be_valid", || {
         let _hosts = client_and_server();
         let state = state("refusals");
         let refused = |command: &mut Command, code, parts: &[&str]| {
@@ -869,7 +867,7 @@ fn routed(name: &str, link: &str) -> Option<serde_json::Value> {
 /// Two hosts behind the two ends of a link of TUN devices.
 #[test]
 fn a_routed_link_between_two_namespaces() {
-    in_namespace("a_routed_link_between_two_namespaces", || {
+    in_namespace(module_path!(), "a_routed_link_between_two_namespaces", || {
         let refused = |arguments: &str, part: &str| {
             let output = fairdropd(arguments).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -886,7 +884,7 @@ fn a_routed_link_between_two_namespaces() {
 #[test]
 fn a_routed_link_behind_a_shaper() {
     let name = "a_routed_link_behind_a_shaper";
-    in_namespace(name, || {
+    in_namespace(module_path!(), name, || {
         let Some(summary) = routed(name, "--queue cake --set cake.rate=20mbit") else { return };
         let down = &summary["down"];
         assert!(down["discipline"] == "cake" && down["rate_bps"].is_null(), "{summary}");
@@ -899,7 +897,7 @@ fn a_routed_link_behind_a_shaper() {
 /// What the bridge says when packets do not fit.
 #[test]
 fn it_says_which_packets_are_too_long() {
-    in_namespace("it_says_which_packets_are_too_long", || {
+    in_namespace(module_path!(), "it_says_which_packets_are_too_long", || {
         let (_client, _server) = client_and_server();
         ip("link set b1 mtu 1400");
         let state = state("too-long");

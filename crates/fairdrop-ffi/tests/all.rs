@@ -1,0 +1,7 @@
+//! The tests of this crate in one program, since each program is linked on its own.
+
+mod agreement;
+mod c_programs;
+mod header;
+mod host;
+mod interface;

@@ -1,0 +1,31 @@
+//! The tests of this crate in one program, since each program is linked on its own.
+
+mod ablations;
+mod beside_kernel;
+mod cake;
+mod collar;
+mod delivery_chances;
+mod ecn;
+mod endless;
+mod extremes;
+mod family;
+mod fred_rio_sred_csfq;
+mod golden;
+mod headline;
+mod impairments;
+mod loss;
+mod meters;
+mod micro;
+mod own;
+mod own_control;
+mod own_parts;
+mod per_flow;
+mod prague;
+mod queue_host;
+mod replay;
+mod rivals;
+mod sources;
+mod tcp_and_unresponsive_udp;
+mod topologies;
+mod trace;
+mod transport_tables;
