@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,10 +12,73 @@ from pathlib import Path
 
 import pytest
 
+import processes
 from fairdrop.cli import main
 from fairdrop.extension import registry
 
+# No test may wait for ever: a step of one that takes longer than this fails, in seconds.
+LONGEST = 900 if "FAIRDROP_LONG" not in os.environ else 36_000
+# Of all that is started here; the processes of xdist inherit it and add theirs.
+MARK = f"{os.environ.get(processes.VARIABLE, '')}{os.getpid()};"
+NUMBERS = itertools.count()
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def pytest_configure() -> None:
+    os.environ[processes.VARIABLE] = MARK
+    processes.take_signals()
+
+
+def pytest_unconfigure() -> None:
+    processes.end_all(MARK)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    return (yield from bounded(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    return (yield from bounded(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    return (yield from bounded(item))
+
+
+def bounded(item: pytest.Item) -> Iterator[None]:
+    """Ends a step that takes too long, after the processes that it may be waiting for."""
+
+    def late(*_: object) -> None:
+        processes.end_all(os.environ[processes.VARIABLE])
+        pytest.fail(f"{item.nodeid} took longer than {LONGEST} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST, 60)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.failed and os.environ[processes.VARIABLE] != MARK:
+        processes.end_all(os.environ[processes.VARIABLE])
+    return report
+
+
+@pytest.fixture(autouse=True)
+def processes_are_marked() -> Iterator[None]:
+    """What a test starts is known by its environment, and ended if the test fails."""
+    os.environ[processes.VARIABLE] = f"{MARK}{next(NUMBERS)};"
+    yield
+    os.environ[processes.VARIABLE] = MARK
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from processes import Work
+
 # Against hanging for ever; no test depends on how long something takes.
 PATIENCE = 300.0
 
@@ -29,7 +31,7 @@ class OnTerminal:
     def __init__(self, command: list[str], cwd: Path) -> None:
         ours, theirs = pty.openpty()
         self.shown = b""
-        self.work = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs)
+        self.work = Work(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs)
         os.close(theirs)
         self._reader = threading.Thread(target=self._watch, args=(ours,))
         self._reader.start()

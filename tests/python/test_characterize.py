@@ -33,6 +33,7 @@ from fairdrop.progress import Progress
 from fairdrop.study.axes import StudyError
 from fairdrop.study.observed import listed_points, observe
 from fairdrop.study.store import Store
+from processes import Work
 
 FAST = ["4.4", "5.3", "6"]
 
@@ -314,7 +315,7 @@ def test_nothing_is_done_twice(card):
 
 def test_ctrl_c_keeps_what_was_finished(tmp_path):
     command = [sys.executable, "-m", "fairdrop", "characterize", "--out", "o", "--seeds", "50", "--threads", "1"]
-    work = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    work = Work(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not (tmp_path / "o" / "scenarios" / "8.3-parameters.toml").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

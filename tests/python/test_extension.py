@@ -21,6 +21,7 @@ from fairdrop import Discipline, param
 from fairdrop.cli.parser import build_parser
 from fairdrop.extension import registry
 from patience import PATIENCE, wait_for
+from processes import Work
 from test_replay import packet, pcap
 
 CONGESTED = """\
@@ -495,7 +496,7 @@ def test_ctrl_c_ends_a_call_that_goes_on_for_ever(folder):
     (folder / "mine.py").write_text(STUCK)
     (folder / "own.toml").write_text('parts = ["mine.py"]\n' + CONGESTED.format(name="stuck"))
     command = [sys.executable, "-m", "fairdrop", "run", "own.toml"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as work:
+    with Work(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as work:
         wait_for(lambda: (folder / "there").exists() or work.poll() is not None, "the first packet")
         work.send_signal(signal.SIGINT)
         _, stderr = work.communicate(timeout=PATIENCE)

@@ -13,6 +13,7 @@ import termios
 
 import pytest
 
+from processes import Work
 from test_replay import packet, pcap
 
 GIGABYTE = 1 << 30
@@ -91,7 +92,7 @@ def test_ctrl_c_while_a_capture_is_awaited_on_stdin(tmp_path):
     """The header is there, and no packet comes."""
     reader, writer = os.pipe()
     command = [sys.executable, "-m", "fairdrop", "replay", "-"]
-    with subprocess.Popen(command, cwd=tmp_path, stdin=reader, stderr=subprocess.PIPE, text=True) as waiting:
+    with Work(command, cwd=tmp_path, stdin=reader, stderr=subprocess.PIPE, text=True) as waiting:
         os.write(writer, pcap([]))
         while unread(reader) and waiting.poll() is None:
             os.sched_yield()
@@ -113,7 +114,7 @@ def test_ctrl_c_while_a_capture_keeps_coming(tmp_path):
     """Packets come without end, so that no read ever waits; sent on until nobody takes them."""
     packets = packet(0, 40, 7) * 4000
     command = [sys.executable, "-m", "fairdrop", "replay", "-"]
-    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as reading:
+    with Work(command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as reading:
         assert reading.stdin is not None
         reading.stdin.write(pcap([]))
         taken = 0

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fairdrop.lock import FILE as LOCK
+from processes import Work
 
 SHORT = ("--set", "duration=2s", "--set", "warm_up=1s")
 LONG = ("--set", "duration=60s", "--set", "warm_up=1s", "--set", "sample=10ms")
@@ -41,7 +42,7 @@ def limited(folder: Path, words: list[str], size: int, *, fatal: bool = False) -
 
 def dead_process() -> int:
     """A number that no process has."""
-    with subprocess.Popen(["true"]) as ended:
+    with Work(["true"]) as ended:
         ended.wait()
     return ended.pid
 
@@ -98,7 +99,7 @@ def test_temporary_reports_and_kept_runs_are_removed(fairdrop, headline, tmp_pat
 def test_runs_at_the_same_time_do_not_remove_each_others_files(headline, tmp_path):
     """Those that find the folder in use are refused; the result is that of one of the others, whole."""
     command = [sys.executable, "-m", "fairdrop", "run", str(headline), "--out", "o", "--quiet", *SHORT]
-    running = [subprocess.Popen([*command, "--set", f"seed={seed}"], cwd=tmp_path) for seed in range(1, 7)]
+    running = [Work([*command, "--set", f"seed={seed}"], cwd=tmp_path) for seed in range(1, 7)]
     assert 0 in {process.wait(timeout=120) for process in running} <= {0, 2}
     assert len(list((tmp_path / "o").iterdir())) == 20
     assert json.loads((tmp_path / "o" / "result.json").read_text())["complete"]
@@ -208,7 +209,7 @@ def test_every_message_of_a_full_disk_names_the_file(headline, tmp_path, words):
 def test_an_interrupted_run_leaves_no_part_of_a_trace(headline, tmp_path):
     """Ctrl-C once the trace is being written."""
     words = ["run", str(headline), "--trace", "t", "--set", "duration=1e6s", "--quiet"]
-    with subprocess.Popen([sys.executable, "-m", "fairdrop", *words], cwd=tmp_path) as running:
+    with Work([sys.executable, "-m", "fairdrop", *words], cwd=tmp_path) as running:
         while not list(tmp_path.glob("t/*/.staged.*.tmp/*.parquet")) and running.poll() is None:
             os.sched_yield()
         running.send_signal(signal.SIGINT)

@@ -21,6 +21,7 @@ from fairdrop.estimate import difference
 from fairdrop.live import find_program
 from fairdrop.result import read_document
 from patience import wait_for
+from processes import Work
 
 ROOT = Path(__file__).resolve().parents[2]
 Runner = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -140,7 +141,7 @@ def test_an_interrupt_ends_the_live_run(
 ) -> None:
     monkeypatch.setenv("HANG", "2")
     command = [sys.executable, "-m", "fairdrop", "live", str(headline), *SHORT, "--seeds", "3", "--out", "o"]
-    work = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    work = Work(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     pid = calls.with_name("pid")
     wait_for(lambda: pid.exists() and bool(pid.read_text()), "the second run")
     work.send_signal(signal.SIGINT)

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from processes import Work
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "target" / "debug" / "fairdropd"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -68,7 +70,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
     options = ["--up", "1mbit", "--down", "5mbit", "--queue", "choke", "--delay", "5ms", "--metrics", "127.0.0.1:0"]
     inside = ["--", sys.executable, "-c", LOAD, str(server.server_port)]
     command = [str(PROGRAM), "shell", *options, "--control", str(socket), *inside]
-    running = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = Work(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     said = ""
     for line in running.stderr:

@@ -15,6 +15,7 @@ import pytest
 
 import fairdrop as library
 from patience import PATIENCE, OnTerminal, wait_for
+from processes import Work
 
 SHORT = ("--set", "duration=20s", "--set", "warm_up=5s")
 
@@ -126,7 +127,7 @@ def test_resumed_work_is_that_of_one_go(fairdrop, headline, tmp_path):
 def test_killed_work_is_resumed(fairdrop, headline, tmp_path):
     words = ["compare", headline, "--seeds", "40", "--disciplines", "choke", "--out", "o", "--resume", "--quiet"]
     command = [sys.executable, "-m", "fairdrop", *map(str, words)]
-    with subprocess.Popen(command, cwd=tmp_path) as work:
+    with Work(command, cwd=tmp_path) as work:
         runs = tmp_path / "o" / "runs"
         wait_for(lambda: len(list(runs.glob("choke-*.json"))) > 2, "three runs")
         work.send_signal(signal.SIGKILL)
@@ -147,7 +148,7 @@ def test_interrupted_work_is_resumed(fairdrop, headline, tmp_path):
     """Ctrl-C leaves a result that says it is not complete, which is then completed."""
     words = ["run", headline, "--seeds", "10000", "--out", "o", "--resume", "--quiet"]
     command = [sys.executable, "-m", "fairdrop", *map(str, words)]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as work:
+    with Work(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as work:
         runs = tmp_path / "o" / "runs"
         wait_for(lambda: len(list(runs.glob("choke-*.json"))) > 2, "three runs")
         work.send_signal(signal.SIGINT)

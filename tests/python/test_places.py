@@ -14,6 +14,7 @@ import pytest
 
 import fairdrop as library
 from fairdrop.lock import FILE, held
+from processes import Work
 from test_replay import packet, pcap
 
 SHORT = ("--set", "duration=2s", "--set", "warm_up=1s")
@@ -34,7 +35,7 @@ def holder(tmp_path):
 
     def hold(folder: Path) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", HOLDER, str(folder)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = Work(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         started.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -97,7 +98,7 @@ def test_an_event_trace_holds_its_folder_too(tell, holder, tmp_path, headline):
 
 def test_the_command_of_the_holder_is_told(tell, tmp_path, study):
     script = f"import sys; sys.argv = ['fairdrop', 'sweep', 'a b.toml']\n{HOLDER.replace('sys.argv[1]', repr('o'))}"
-    with subprocess.Popen(
+    with Work(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as process:
         assert process.stdout is not None

@@ -43,6 +43,7 @@ from fairdrop.reproduce.measure.runs import fairness_of_groups, jain
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.workspace import Workspace
 from patience import PATIENCE, wait_for
+from processes import Work
 
 PAPER_IDS = {
     "choke": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11 table1 table2 table3 eq1 eq4 eq5 c1 c2 c3 c4",
@@ -416,7 +417,7 @@ def test_control_c_keeps_what_is_done_and_resume_ends_with_the_same(tmp_path):
     short = ["--set", "duration=60s", "--set", "warm_up=10s"]
     words = ["choke-fig2", "choke-fig9", "--seeds", "2", "--threads", "1", *short]
     command = [sys.executable, "-m", "fairdrop", "reproduce"]
-    first = subprocess.Popen([*command, *words, "--out", str(tmp_path / "a")], stderr=subprocess.PIPE, text=True)
+    first = Work([*command, *words, "--out", str(tmp_path / "a")], stderr=subprocess.PIPE, text=True)
     store = tmp_path / "a" / "store"
     wait_for(lambda: len(list(store.rglob("*.gz"))) >= 3, "three runs")
     first.send_signal(signal.SIGINT)

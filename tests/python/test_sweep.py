@@ -35,6 +35,7 @@ from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS
 from fairdrop.study.store import Store
 from fairdrop.wording.numbers import number_and_half
 from patience import PATIENCE, wait_for
+from processes import Work
 from test_left_behind import small_disk
 
 SHORT = ["duration=3s", "warm_up=1s"]
@@ -546,7 +547,7 @@ def long_study(study: Path) -> Path:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_signals_lose_the_running_runs_alone(study, tmp_path, number):
     long_study(study)
-    with subprocess.Popen(
+    with Work(
         command("sweep", study, "--out", "o"), cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as work:
         wait_for(lambda: stored(tmp_path / "o") > 50_000 or work.poll() is not None, "runs in the store")
