@@ -10,7 +10,7 @@ LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 DENY := --allow license-not-encountered --allow license-exception-not-encountered --allow unmatched-skip licenses bans sources
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -104,18 +104,18 @@ bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulat
 	$(BIN)/python benches/live/bench_live.py $(LIVE_BENCH)
 
 bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see experiments/shares/README.md)
-	$(BIN)/python -m experiments.shares.campaign fresh --store experiments/shares/runs.csv
-	$(BIN)/python -m experiments.shares.campaign validation --store experiments/shares/runs.csv
-	$(BIN)/python -m experiments.shares.campaign validation --rivals --seeds 1 --store experiments/shares/runs.csv
+	$(BIN)/python -m experiments.shares.campaign fresh --keep
+	$(BIN)/python -m experiments.shares.campaign validation --keep
+	$(BIN)/python -m experiments.shares.campaign validation --rivals --seeds 1 --keep
 	cargo build --release --package fairdrop-sim --example ablations
-	$(BIN)/python -m experiments.shares.campaign validation --ablations --seeds 1 --store experiments/shares/runs.csv
-	$(BIN)/python -m experiments.shares.page
+	$(BIN)/python -m experiments.shares.campaign validation --ablations --seeds 1 --keep
 	$(BIN)/python -m experiments.kin.campaign
 	$(BIN)/python -m experiments.trials.campaign
+	$(BIN)/python -m experiments.pages shares kin trials
 
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see experiments/attack/README.md)
-	$(BIN)/python -m experiments.attack.campaign --summary experiments/attack/attack.csv $(ATTACK)
-	$(BIN)/python -m experiments.attack.page
+	$(BIN)/python -m experiments.attack.campaign --keep $(ATTACK)
+	$(BIN)/python -m experiments.pages attack
 
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report, and what ns-2 has of the papers
 	$(BIN)/python -m experiments.validation
@@ -123,45 +123,53 @@ validate: .venv/installed ## the simulator beside exact results, ns-2 and the RF
 
 fidelity-bbr: .venv/installed $(LIVE) ## BBR of the kernel beside the simulator's, live (four minutes)
 	$(BIN)/python -m experiments.fidelity.bbr
+	$(BIN)/python -m experiments.pages fidelity --text
 
 fidelity-ack: .venv/installed $(LIVE) ## Reno, CUBIC and BBR of the kernel beside the simulator's, ACK by ACK (thirteen minutes)
 	cargo build --release --package fairdrop-sim --example beside_kernel
 	$(BIN)/python -m experiments.fidelity.ack_by_ack
+	$(BIN)/python -m experiments.pages fidelity --text
 
 fidelity: .venv/installed $(LIVE) ## figures 3 and 5 of the CHOKe paper with kernel TCP, live beside simulated (an hour; resumes)
 	$(BIN)/python -m experiments.fidelity.campaign
 	$(BIN)/python -m experiments.fidelity.campaign --variants
 	$(BIN)/python -m experiments.fidelity.summarise
-	$(BIN)/python -m experiments.fidelity.page
+	$(BIN)/python -m experiments.pages fidelity
 
 reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
 	@$(BIN)/fairdrop reproduce
 
 comparison: .venv/installed ## docs/comparison.md, and the papers' tests on COLLAR's page, from campaigns X7 and X21 (five minutes; resumes)
 	$(BIN)/fairdrop reproduce X7 X21 --quiet
-	$(BIN)/python -m experiments.reproduction.page reproduction
-	$(BIN)/python -m experiments.comparison.page
+	$(BIN)/python -m experiments.reproduction.results reproduction
+	$(BIN)/python -m experiments.pages reproduction comparison
 
 characterize: .venv/installed ## RFC 7928 under every discipline, and its page (ten minutes; resumes)
 	$(BIN)/fairdrop characterize --profile quick --quiet
-	$(BIN)/python -m experiments.characterization.page characterization
+	$(BIN)/python -m experiments.characterization.results characterization
+	$(BIN)/python -m experiments.pages characterization
 
-generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
+generate: pages header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py tests/python/test_map.py
 	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test all pages::
 	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test all transport_tables::
 
+pages: .venv/installed ## every page that is made from the code or from stored results; figures stay
+	$(BIN)/python -m experiments.pages --text
+
+docs: .venv/installed schema ## build/docs: all pages, with the Python reference and other tables that are too long for git
+	$(BIN)/python -m experiments.pages --build
+
 reference: .venv/installed ## the tables of docs/reference and the index of the disciplines
-	$(BIN)/python -m experiments.reference.page
+	$(BIN)/python -m experiments.pages reference
 
 images: .venv/installed ## the pictures of the README, and the figures and tables of docs/background (minutes)
-	$(BIN)/python -m experiments.headline.page
-	$(BIN)/python -m experiments.leaky_buffer.page
-	$(BIN)/python -m experiments.collar_theory.page
+	$(BIN)/python -m experiments.pages headline leaky_buffer collar_theory
 
-schema: .venv/installed ## the JSON Schema of a scenario
-	$(BIN)/fairdrop schema > schema/scenario.json.new
-	mv schema/scenario.json.new schema/scenario.json
+schema: .venv/installed ## build/schema/scenario.json: the JSON Schema of a scenario
+	@mkdir -p build/schema
+	$(BIN)/fairdrop schema > build/schema/scenario.json.new
+	mv build/schema/scenario.json.new build/schema/scenario.json
 
 ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
@@ -176,7 +184,7 @@ $(BIN)/fairdropd: .venv/pip $(RUST)
 	install target/release/fairdropd $@
 
 clean: ## remove builds, the environment and results
-	rm -rf target .venv results reproduction characterization .tools-checked
+	rm -rf target build .venv results reproduction characterization .tools-checked
 
 .tools-checked: scripts/check_tools.sh
 	@PYTHON=$(PYTHON) sh scripts/check_tools.sh

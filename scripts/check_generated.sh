@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 # Of the text, also where a file is compressed.
 sums() {
-    git ls-files -z --cached --others --exclude-standard -- README.md docs schema conformance crates/fairdrop-ffi/include |
+    git ls-files -z --cached --others --exclude-standard -- README.md docs conformance crates/fairdrop-ffi/include |
         while IFS= read -r -d '' file; do
             printf '%s  %s\n' "$(gzip -cdf -- "$file" | sha256sum | cut -d ' ' -f 1)" "$file"
         done

@@ -1,19 +1,14 @@
-#!/usr/bin/env python3
 """Look for the sender that gains most, or harms most, under each discipline; measure the worst found on fresh seeds.
 
 A search begins with what is known and with random senders, and goes on by differential evolution. Each finished run is
-a line of the store, kept as soon as it is there: a run that is in the file is not made again. See README.md beside this
-file.
+a line of a file, written as soon as it ends; what is in that file is not run again. See README.md beside this file.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from multiprocessing import Pool
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -24,9 +19,10 @@ from scipy.stats import qmc
 
 import fairdrop
 from experiments.attack.senders import GOALS, ROADS, Goal, Road, read, score, text
+from experiments.digests import Row, Runs, arguments, as_csv
+from experiments.digests import store as store_text
 from fairdrop.engine import engine
 from fairdrop.estimate import estimate
-from fairdrop.files import write_text
 
 DISCIPLINES = ("collar", "collar:collar.ids=1024", "choke", "afd", "sfb", "fq_codel")
 #: What decides a run; another engine is another result.
@@ -36,9 +32,8 @@ RATES = ("attack_bps", "tcp_bps", "victim_bps")
 SEARCH_SEEDS, CHECK_SEEDS = (1, 2), tuple(range(1001, 1011))
 #: Senders of a generation, and generations, the first one random but for what is known.
 GENERATION, GENERATIONS = 16, 6
+DIGEST = Path(__file__).with_name("attack.csv.xz")
 SUMMARY = ("road", "goal", "discipline", "kind", "name", "attack", "searched", "score", "half", "tcp", "n")
-Key = tuple[str, ...]
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,54 +47,34 @@ class Task:
     seed: int
 
     @property
-    def key(self) -> Key:
+    def key(self) -> tuple[str, ...]:
         return (engine(), self.road.name, self.goal.name, self.discipline, self.attack, str(self.seed))
 
 
-def measure(task: Task) -> tuple[Key, dict[str, float]]:
+def measure(task: Task) -> Row:
     """Rates of attackers and TCP at the queue, and of the victim at its sink, bit/s."""
     load = task.road.load(read(task.attack), task.goal.forged)
     name, _, more = task.discipline.partition(":")
     settings = [f"queue.discipline={name}", f"seed={task.seed}", *(f"queue.{one}" for one in more.split("+") if one)]
     result = fairdrop.Scenario(load.toml(), load.name, settings).run(1, threads=1)
-    rates = dict.fromkeys(RATES, 0.0)
+    rates: Row = dict.fromkeys(RATES, 0.0)
     for group in result.document["runs"][0]["groups"]:
         kind = "attack" if group["name"].startswith("attack") else group["name"]
         rates[f"{kind}_bps"] += group["goodput_bps" if kind == "victim" else "throughput_bps"]
-    return task.key, rates
+    return dict(zip(KEYS, task.key, strict=True)) | rates
 
 
-@dataclass
-class Store:
-    """Finished runs: a CSV file, a line each."""
+class Store(Runs):
+    """Finished runs, and their scores."""
 
-    path: Path
-    processes: int
-    done: dict[Key, dict[str, float]] = field(default_factory=dict)
-    made: int = 0
-
-    def __post_init__(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        whole = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        # A last line that was not written to its end is made anew.
-        whole = whole[: whole.rfind("\n") + 1] or ",".join((*KEYS, *RATES)) + "\n"
-        write_text(self.path, whole)
-        for row in csv.DictReader(whole.splitlines()):
-            self.done[tuple(row[key] for key in KEYS)] = {name: float(row[name]) for name in RATES}
+    def __init__(self, path: Path, processes: int) -> None:
+        super().__init__(None, path, KEYS, RATES, digits=6)
+        self.processes = processes
 
     def rates(self, tasks: Sequence[Task]) -> list[dict[str, float]]:
-        """What each task measures; those that are not there are run."""
-        missing = list({task.key: task for task in tasks if task.key not in self.done}.values())
-        if missing:
-            with self.path.open("a", newline="", encoding="utf-8") as file, Pool(self.processes) as pool:
-                lines = csv.writer(file, lineterminator="\n")
-                for key, rates in pool.imap_unordered(measure, missing):
-                    shown = [f"{rates[name]:.6g}" for name in RATES]
-                    lines.writerow([*key, *shown])
-                    file.flush()
-                    self.done[key] = dict(zip(RATES, map(float, shown), strict=True))
-                    self.made += 1
-        return [self.done[task.key] for task in tasks]
+        """What each task measures; those that are missing are run."""
+        self.make(((task.key, task) for task in tasks), measure, self.processes)
+        return [{name: float(self.done[task.key][name]) for name in RATES} for task in tasks]
 
     def scores(self, about: tuple[Road, Goal, str], attacks: Sequence[str], seeds: Iterable[int]) -> list[list[float]]:
         """Of each attack, seed by seed."""
@@ -170,15 +145,13 @@ def _chosen(asked: Sequence[str], known: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, "attack")
     roads = {road.name: road for road in ROADS}
     parser.add_argument("--roads", nargs="+", choices=roads, default=list(roads))
     parser.add_argument("--goals", nargs="+", choices=GOALS, default=list(GOALS))
     parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
     parser.add_argument("--generations", type=int, default=GENERATIONS, help=f"of {GENERATION} senders each")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--store", type=Path, default=Path("results") / "attack.csv", help="CSV file of finished runs")
-    parser.add_argument("--summary", type=Path, help="CSV file for what was found")
+    parser.add_argument("--keep", action="store_true", help="write what was found into attack.csv.xz, for the page")
     args = parser.parse_args()
     store = Store(args.store, args.processes)
     asked = (_chosen(args.roads, roads), _chosen(args.goals, GOALS), args.disciplines)
@@ -188,9 +161,8 @@ def main() -> None:
         sys.exit(f"stopped; {store.made} runs more are in {store.path}, and the same command goes on from there")
     for row in rows:
         print(" | ".join(str(value) for value in row.values()))
-    if args.summary:
-        lines = [",".join(SUMMARY), *(",".join(f'"{row[name]}"' for name in SUMMARY) for row in rows)]
-        write_text(args.summary, "\n".join(lines) + "\n")
+    if args.keep:
+        store_text(DIGEST, as_csv(rows))
 
 
 if __name__ == "__main__":

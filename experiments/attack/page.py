@@ -1,35 +1,26 @@
-"""Tables of docs/background/attack.md from attack.csv: ``python -m experiments.attack.page``.
-
-What stands between ``<!-- attack: ROAD GOAL -->`` and ``<!-- end -->`` is replaced; ROAD counts from 1.
-"""
+"""Tables of docs/background/attack.md from attack.csv.xz. A section is named ``ROAD GOAL``; ROAD counts from 1."""
 
 from __future__ import annotations
 
-import csv
-import re
-from pathlib import Path
-
 from experiments import DOCS
-from experiments.attack.senders import GOALS, ROADS, read
-from fairdrop.files import write_text
+from experiments.attack.campaign import DIGEST
+from experiments.attack.senders import GOALS, ROADS
+from experiments.attack.senders import read as attack_of
+from experiments.digests import Row, read
+from experiments.pages import Files, pages_with, table
 from fairdrop.wording.disciplines import discipline_name
 
-HERE = Path(__file__).resolve().parent
-PAGE, RESULTS = DOCS / "background" / "attack.md", HERE / "attack.csv"
-_PART = re.compile(r"<!-- attack: (\d) (\w+) -->\n.*?<!-- end -->", re.DOTALL)
-Row = dict[str, str]
+PAGE = DOCS / "background" / "attack.md"
 
 
-def table(rows: list[Row], goal: str) -> list[str]:
+def by_attack(rows: list[Row], goal: str) -> str:
     """Attacks by disciplines, the worst found last; what is found lists its sender."""
     names = list(dict.fromkeys(row["discipline"] for row in rows))
-    head = "ids" if goal == "split" else "attack"
-    lines = [f"| {head} | {' | '.join(map(_label, names))} |", "| --- |" + " ---: |" * len(names)]
+    lines = []
     cell = {(row["discipline"], row["name"]): _cell(row, goal) for row in rows}
     for label in dict.fromkeys(row["name"] for row in rows):
-        cells = [cell[name, label] for name in names]
-        lines.append(f"| {label or '**worst found**'} | {' | '.join(cells)} |")
-    return lines
+        lines.append([label or "**worst found**", *(cell[name, label] for name in names)])
+    return table(["ids" if goal == "split" else "attack", *map(_label, names)], lines, 1)
 
 
 def _label(discipline: str) -> str:
@@ -49,44 +40,33 @@ def _cell(row: Row, goal: str) -> str:
     return f"{value:.{places}f} ± {half:.{places}f}"
 
 
-def worst(rows: list[Row], goal: str) -> list[str]:
+def worst(rows: list[Row], goal: str) -> str:
     """The worst sender of each discipline, in words."""
     several = any(knob.name == "ids" for knob in GOALS[goal].knobs(ROADS[0]))
-    ids, apart = ("ids | ", "turns apart, of a period | ") if several else ("", "")
-    lines = [
-        f"| discipline | load, fair shares | {ids}period, ms | of it on, % | {apart}packet, B | in the search |",
-        "| --- |" + " ---: |" * (7 if several else 5),
-    ]
+    ids, apart = (["ids"], ["turns apart, of a period"]) if several else ([], [])
+    head = ["discipline", "load, fair shares", *ids, "period, ms", "of it on, %", *apart, "packet, B", "in the search"]
+    lines = []
     for row in rows:
         if row["kind"] != "worst":
             continue
-        one = read(row["attack"])
+        one = attack_of(row["attack"])
         cells = [_label(row["discipline"]), f"{one['load']:.3g}"]
         cells += [f"{one['ids']:.0f}"] if several else []
         cells += [f"{1e3 * one['period']:.4g}", f"{100 * one['on']:.3g}"]
         cells += [f"{one['spread']:.2g}"] if several else []
         times = 100 if goal in ("harm", "forged") else 1
         cells += [f"{one['size']:.0f}", f"{round(times * float(row['searched']), 2) + 0.0:.2f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        lines.append(cells)
+    return table(head, lines, 1)
 
 
-def made(text: str) -> str:
-    """The page with its tables."""
-    with RESULTS.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-
-    def part(place: re.Match[str]) -> str:
-        road, goal = ROADS[int(place[1]) - 1].name, place[2]
-        found = [row for row in rows if (row["road"], row["goal"]) == (road, goal)]
-        lines = table(found, goal)
-        if GOALS[goal].knobs(ROADS[0]):
-            lines += ["", *worst(found, goal)]
-        body = "\n".join(lines)
-        return f"<!-- attack: {place[1]} {goal} -->\n\n{body}\n\n<!-- end -->"
-
-    return _PART.sub(part, text)
-
-
-if __name__ == "__main__":
-    write_text(PAGE, made(PAGE.read_text(encoding="utf-8")))
+def files() -> Files:
+    rows = read(DIGEST)
+    sections = {}
+    for number, road in enumerate(ROADS, 1):
+        for goal in GOALS.values():
+            found = [row for row in rows if (row["road"], row["goal"]) == (road.name, goal.name)]
+            tables = [by_attack(found, goal.name)]
+            tables += [worst(found, goal.name)] if goal.knobs(road) else []
+            sections[f"{number} {goal.name}"] = "\n\n".join(tables)
+    yield from pages_with("attack", sections, PAGE)

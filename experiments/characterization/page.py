@@ -1,19 +1,15 @@
-"""Write docs/reference/characterization.md: ``python -m experiments.characterization.page [DIRECTORY]``.
-
-The directory is that of ``fairdrop characterize --out``; its numbers are kept in characterization.csv beside this file,
-and replace those of the same disciplines and sections there. Without a directory the page is made from the numbers that
-are kept. No measured number on the page is typed.
-"""
+"""docs/reference/characterization.md from the stored numbers; none on the page is typed."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill
+from tempfile import TemporaryDirectory
 
 from experiments import DOCS
-from fairdrop.characterize import Row, read_scorecard
+from experiments.digests import text_of
+from experiments.pages import Files, item, paragraph, table
+from fairdrop.characterize import Row
 from fairdrop.characterize.layout import (
     Board,
     cell_text,
@@ -24,26 +20,29 @@ from fairdrop.characterize.layout import (
     trial_of,
 )
 from fairdrop.characterize.page import trade_off
-from fairdrop.characterize.rows import csv_text, read_csv
-from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, trials
+from fairdrop.characterize.rows import read_csv
+from fairdrop.characterize.trials import UNANSWERED
 from fairdrop.files import write_text
 from fairdrop.library import catalogue
-from fairdrop.plot import save
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import joined
 
 PAGE = DOCS / "reference" / "characterization.md"
-NUMBERS = Path(__file__).with_name("characterization.csv")
+NUMBERS = Path(__file__).with_name("characterization.csv.xz")
 FIGURE, DRAWN = DOCS / "images" / "characterization.png", "9.2-both-ways"
 SCENARIOS = "../../python/fairdrop/characterize/scenarios"
 BETTER = {"less": "less is better", "more": "more is better", "one": "1 is best", "": ""}
 # What counts as protected in the findings, as a part of TCP's fair share.
 _PROTECTED = 0.9
 _FAMILY = "The CHOKe family"
+NOTE = (
+    "Every discipline in every section, what parameters change, and what no run answers: `make docs` puts these tables "
+    "here and writes the page to `build/docs/reference/characterization.md`."
+)
 
 
-def table(board: Board, named: bool) -> list[str]:
+def by_column(board: Board, named: bool) -> list[str]:
     """Disciplines by columns; bold where no other is better beyond both intervals. ``named`` tells of which trial."""
     heads = []
     for column in board.columns:
@@ -51,7 +50,7 @@ def table(board: Board, named: bool) -> list[str]:
         where = f" at `{column.where}`" if named and column.at else ""
         better = f" ({BETTER[column.better]})" if column.better else ""
         heads.append(f"{link}{column.label}{where}{better}")
-    lines = [f"| discipline | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
+    lines = []
     best = {column: board.best(column) for column in board.columns}
     for name in board.disciplines:
         cells = []
@@ -59,20 +58,20 @@ def table(board: Board, named: bool) -> list[str]:
             row = board.cells.get((name, column))
             text = "" if row is None else cell_text(row)
             cells.append(f"**{text}**" if name in best[column] else text)
-        lines.append(f"| {discipline_name(name)} | {' | '.join(cells)} |")
-    return lines
+        lines.append([discipline_name(name), *cells])
+    return [table(["discipline", *heads], lines, 1)]
 
 
 def influences(rows: Sequence[Row]) -> list[str]:
     """What parameters change: the largest total indices of each discipline."""
-    lines = ["| discipline | 99th percentile of the wait | TCP beside UDP / its fair share |", "| --- | --- | --- |"]
+    lines = []
     for name, measures in influence_rows(rows).items():
         cells = [
             ", ".join(f"`{row.at.removeprefix('queue.')}` {cell_text(row)}" for row in measures.get(measure, ())[:3])
             for measure in ("wait_p99", "protection")
         ]
-        lines.append(f"| {discipline_name(name)} | {' | '.join(cells)} |")
-    return lines
+        lines.append([discipline_name(name), *cells])
+    return [table(["discipline", "99th percentile of the wait", "TCP beside UDP / its fair share"], lines)]
 
 
 def findings(rows: Sequence[Row]) -> list[str]:
@@ -133,28 +132,25 @@ def findings(rows: Sequence[Row]) -> list[str]:
 def page(rows: Sequence[Row]) -> str:
     """The page as text."""
     seeds = max(row.seeds for row in rows if row.trial != "8.3-parameters")
-    boards = score_boards(rows)
     known = {path.stem.replace("-", "_") for path in (DOCS / "reference" / "disciplines").glob("*.md")}
     later = sorted(f"`{name}`" for name in known - {row.discipline for row in rows})
     lines = [
         "# RFC 7928: every discipline characterized",
         "",
-        fill(
+        paragraph(
             "The IETF's guideline for characterizing AQM, simulated: what each section asks for, every discipline side "
             "by side. Link 24 Mb/s, round trips of 100 ms, a buffer of 300 packets of 1000 bytes (one bandwidth-delay "
             "product) for all, parameters of the disciplines at their defaults; nothing is tuned. Mean of "
             f"{seeds} seeds ± half the 95 % interval (Student's t). In bold: no other is better beyond both intervals, "
             "among disciplines that shut out nobody, starve nobody, and do not leave the link idle in that trial "
             "([by the verdict's bounds](verdict.md); the trial's table says which do).",
-            118, break_long_words=False, break_on_hyphens=False,
         ),
         "",
-        fill(
+        paragraph(
             "Made by `make characterize` (`fairdrop characterize --profile quick`). For your own choice of "
             "disciplines: [characterize a discipline](../how-to/characterize.md). Each column links to its scenario, "
             "which `fairdrop run` takes. The numbers as data: "
-            "[characterization.csv](../../experiments/characterization/characterization.csv).",
-            118, break_long_words=False, break_on_hyphens=False,
+            "[characterization.csv.xz](../../experiments/characterization/characterization.csv.xz).",
         ),
         "",
         *([f"Not here, as they came after these runs: {', '.join(later)}.", ""] if later else []),
@@ -162,54 +158,47 @@ def page(rows: Sequence[Row]) -> str:
         "",
         "## What stands out",
         "",
-        *(
-            fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-            for text in findings(rows)
-        ),
+        *map(item, findings(rows)),
     ]  # fmt: skip
-    for board in (*boards, scheduler_board(rows)):
-        lines += ["", f"## {board.title}", "", *table(board, named=True)] if board else []
-    lines += [
-        "", "## What parameters change", "",
-        fill(
-            "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's "
-            "design, one seed. Sobol's total index is the part of the variance that goes with a parameter and its "
-            "interactions, with its 95 % interval over resampled points; so few points only tell large from small.",
-            118,
-        ),
-        "", *influences(rows), "", "## Every section", "",
-    ]  # fmt: skip
-    for board in trial_boards(rows):
-        trial = trial_of(board.columns[0].trial)
-        lines += [f"### {board.title}", "", f"[`{trial.file}`]({SCENARIOS}/{trial.file})", ""]
-        lines += [*table(board, named=False), ""]
-    lines += ["## What no run answers", "", "| section | what it asks | why not |", "| --- | --- | --- |"]
-    lines += [f"| {one.section} | {one.what} | {one.why} |" for one in UNANSWERED]
+    lines += ["", "## Every table", "", "<!-- built: characterization -->", "", paragraph(NOTE), "", "<!-- end -->"]
     return "\n".join(lines) + "\n"
 
 
-def exchanged(kept: Sequence[Row], found: Sequence[Row]) -> list[Row]:
-    """Rows that are kept, those of each trial under each discipline in ``found`` exchanged, in order."""
-    order = [*trials(), SENSITIVITY.name]
-    names = [str(entry["name"]) for entry in catalogue()["disciplines"]]
-    new = {(row.trial, row.discipline) for row in found}
-    rows = [row for row in kept if row.trial in order and (row.trial, row.discipline) not in new]
-    return sorted((*rows, *found), key=lambda row: (order.index(row.trial), names.index(row.discipline)))
+def tables(rows: Sequence[Row]) -> str:
+    """Disciplines side by side: what each section scores, what parameters change, and every trial."""
+    lines: list[str] = []
+    for board in (*score_boards(rows), scheduler_board(rows)):
+        lines += [f"### {board.title}", "", *by_column(board, named=True), ""] if board else []
+    lines += [
+        "### What parameters change", "",
+        paragraph(
+            "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's "
+            "design, one seed. Sobol's total index is the part of the variance that goes with a parameter and its "
+            "interactions, with its 95 % interval over resampled points; so few points only tell large from small.",
+        ),
+        "", *influences(rows), "", "### Every section", "",
+    ]  # fmt: skip
+    for board in trial_boards(rows):
+        trial = trial_of(board.columns[0].trial)
+        lines += [f"#### {board.title}", "", f"[`{trial.file}`]({SCENARIOS}/{trial.file})", ""]
+        lines += [*by_column(board, named=False), ""]
+    unanswered = ([one.section, one.what, one.why] for one in UNANSWERED)
+    return "\n".join([*lines, "### What no run answers", "", table(["section", "what it asks", "why not"], unanswered)])
 
 
-def main() -> None:
-    """Write page, numbers and figure."""
-    if len(sys.argv) > 1:
-        card = read_scorecard(sys.argv[1])
-        if not card.complete:
-            raise SystemExit(f"{sys.argv[1]}: incomplete; valid: a finished fairdrop characterize")
-        write_text(NUMBERS, csv_text(exchanged(read_csv(NUMBERS), card.rows)))
-    rows = read_csv(NUMBERS)
-    write_text(PAGE, page(rows))
-    figure = trade_off(rows, DRAWN, "")
-    figure.set_facecolor("white")
-    save(figure, FIGURE)
+def numbers() -> list[Row]:
+    """What is stored."""
+    with TemporaryDirectory() as folder:
+        write_text(file := Path(folder) / "numbers.csv", text_of(NUMBERS))
+        return read_csv(file)
 
 
-if __name__ == "__main__":
-    main()
+def files() -> Files:
+    rows = numbers()
+    yield PAGE, page(rows)
+    yield FIGURE, trade_off(rows, DRAWN, "")
+
+
+def built() -> dict[str, str]:
+    """What is too long for git."""
+    return {"characterization": tables(numbers())}

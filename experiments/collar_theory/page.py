@@ -1,11 +1,7 @@
-"""Draw the figures of docs/background/collar.md and collar-theory.md, and the tables of the latter: `make images`.
-
-The same version of the package gives the same bytes.
-"""
+"""Figures of docs/background/collar.md and collar-theory.md, and the tables of the latter: `make images`."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import fairdrop
-from experiments import ROOT
-from experiments.leaky_buffer.page import HUES, pair, put, write
+from experiments.digests import read
+from experiments.leaky_buffer.page import HUES, TARGET, pair
+from experiments.pages import Files, pages_with, table
+from experiments.shares.campaign import DIGEST
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.models import (
     CollarEquilibrium,
@@ -31,8 +29,6 @@ from fairdrop.plot import colours
 from fairdrop.plot.frame import note, plain_log
 from fairdrop.plot.style import styled
 
-PAGE = "collar-theory.md"
-RUNS = ROOT / "experiments" / "shares" / "runs.csv"
 SEEDS = 5
 #: Packets of 1000 bytes per second of 10 Mb/s.
 C = 1250.0
@@ -146,10 +142,7 @@ def _told(values: Sequence[float], places: int, times: float = 1.0) -> str:
 
 def mixes() -> str:
     """Shares of six constant rates."""
-    lines = [
-        "| each sends, of the link | share, %: simulation | model | share at twice the rates, %: simulation | model |",
-        "| ---: | ---: | ---: | ---: | ---: |",
-    ]
+    lines = []
     base, columns = (50, 100, 200, 400, 800, 1600), []
     for times in (1.0, 2.0):
         rates = [times * rate for rate in base]
@@ -160,17 +153,14 @@ def mixes() -> str:
         columns.append([(_told(shares(runs, k), 2, 100), f"{100 * mu:.2f}") for k, mu in enumerate(model.mu)])
     for k, rate in enumerate(base):
         cells = [cell for column in columns for cell in column[k]]
-        lines.append(f"| {rate / C:.2f} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([f"{rate / C:.2f}", *cells])
+    head = ["each sends, of the link", "share, %: simulation", "model", "share at twice the rates, %: simulation"]
+    return table([*head, "model"], lines, 0)
 
 
 def beside_tcp() -> str:
     """Greedy senders beside TCP."""
-    lines = [
-        "| TCP flows | greedy senders, rate of each | round trip, ms | greedy over fair: simulation | model "
-        "| of two classes | v | s, 10⁻³: simulation | model | root: simulation | model |",
-        "|" + " ---: |" * 11,
-    ]
+    lines = []
     for flows, senders, rate, rtt_s in (
         (32, 1, 2500, 0.042), (32, 5, 500, 0.042), (20, 1, 1250, 0.1), (50, 1, 1250, 0.1), (10, 1, 1250, 0.02),
     ):  # fmt: skip
@@ -186,8 +176,10 @@ def beside_tcp() -> str:
             f"{fair * model.mu[0]:.2f}", f"{simple.greed[0]:.2f}", f"{v:.2f}", _told(s, 1, 1e3), f"{1e3 * model.s:.1f}",
             _told(internals(runs, "root"), 3), f"{model.root:.3f}",
         ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    head = ["TCP flows", "greedy senders, rate of each", "round trip, ms", "greedy over fair: simulation", "model"]
+    head += ["of two classes", "v", "s, 10⁻³: simulation", "model", "root: simulation", "model"]
+    return table(head, lines, 0)
 
 
 def by_round_trip() -> str:
@@ -212,7 +204,7 @@ def by_round_trip() -> str:
 
 def noise() -> str:
     """Deviation of s."""
-    lines = ["| output | deviation of s, %: simulation | model |", "| --- | ---: | ---: |"]
+    lines = []
     for name, groups in (
         ("5 equal flows", [(5, 1.2)]),
         ("30 equal flows", [(30, 1.2)]),
@@ -227,17 +219,13 @@ def noise() -> str:
         runs = simulated(sent, duration=600.0, warm_up=100.0, sample=0.5)
         each = [float(np.mean(shares(runs, k))) / count for k, (count, _) in enumerate(groups)]
         model = collar_noise(each, [float(count) for count, _ in groups])
-        lines.append(f"| {name} | {_told(deviations(runs, 1000), 2, 100)} | {100 * model.deviation:.2f} |")
-    return "\n".join(lines)
+        lines.append([name, _told(deviations(runs, 1000), 2, 100), f"{100 * model.deviation:.2f}"])
+    return table(["output", "deviation of s, %: simulation", "model"], lines, 1)
 
 
 def margins() -> str:
     """Margins, and how the simulated queue swings."""
-    lines = [
-        "| link, Mb/s | TCP flows | round trip, ms | phase margin, degrees | swings at, rad/s: model | simulation "
-        "| wait, ms | its deviation, ms | utilisation, % | root: model | simulation |",
-        "|" + " ---: |" * 11,
-    ]
+    lines = []
     for packets, flows, rtt_s in sorted(LOOPS, key=lambda loop: -collar_margin(*loop).phase_margin):
         model = collar_margin(packets, flows, rtt_s)
         runs = tcp_alone(packets, flows, rtt_s)
@@ -248,8 +236,10 @@ def margins() -> str:
             _told([float(w.std()) for w in waits], 1, 1e3), _told([run["utilisation"] for run in runs], 2, 100),
             f"{model.root:.3f}", _told(internals(runs, "root"), 3),
         ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    head = ["link, Mb/s", "TCP flows", "round trip, ms", "phase margin, degrees", "swings at, rad/s: model"]
+    head += ["simulation", "wait, ms", "its deviation, ms", "utilisation, %", "root: model", "simulation"]
+    return table(head, lines, 0)
 
 
 @styled
@@ -332,8 +322,7 @@ def phases() -> Figure:
 @styled
 def over_loads() -> Figure:
     """How many loads of the validation set leave UDP and long TCP how much, discipline by discipline: stored runs."""
-    with RUNS.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["set"] == "validation"]
+    rows = [row for row in read(DIGEST) if row["set"] == "validation"]
     figure, udp, tcp = pair(3.9)
     names = {"choke": "CHOKe", "afd": "AFD", "collar": "COLLAR", "fq_codel": "FQ-CoDel"}
     for axes, measure in ((udp, "greedy"), (tcp, "tcp")):
@@ -363,15 +352,11 @@ def over_loads() -> Figure:
     return figure
 
 
-def main() -> None:
-    """Draw all figures, and write the tables."""
-    write("collar-validation", over_loads())
-    write("collar-map", maps())
-    write("collar-phase", phases())
-    for name, rows in (("mixes", mixes()), ("greedy", beside_tcp()), ("classes", by_round_trip()), ("noise", noise()),
-                       ("margins", margins())):  # fmt: skip
-        put(name, rows, PAGE)
-
-
-if __name__ == "__main__":
-    main()
+def files() -> Files:
+    """All figures and tables; simulates for minutes."""
+    made = {
+        "mixes": mixes(), "greedy": beside_tcp(), "classes": by_round_trip(), "noise": noise(), "margins": margins(),
+    }  # fmt: skip
+    yield from pages_with("measured", made, TARGET / "collar-theory.md")
+    for name, figure in (("validation", over_loads()), ("map", maps()), ("phase", phases())):
+        yield TARGET / f"collar-{name}.svg", figure

@@ -1,25 +1,20 @@
-"""Write docs/comparison.md, its figure, and a table of docs/background/collar.md.
+"""docs/comparison.md and a table of docs/background/collar.md, from X7 and X21 as experiments/reproduction stores them.
 
-``python -m experiments.comparison.page`` makes them from X7 and X21 as experiments/reproduction has stored them. No
-measured number is typed; state and work are read from the pages of the disciplines.
+No measured number is typed; state and work are read from the pages of the disciplines.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from textwrap import fill
 
 from experiments import DOCS
+from experiments.pages import Files, item, pages_with, paragraph, table
 from experiments.reference.page import costs
-from experiments.reproduction.page import stored
-from fairdrop import files
+from experiments.reproduction.results import stored
 from fairdrop.estimate import Estimate
-from fairdrop.plot import save
 from fairdrop.reproduce.define.definition import BASE_READING, axis_name
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.measure.data import Data
-from fairdrop.reproduce.show.figures import draw
 from fairdrop.wording.numbers import digits
 
 PERFORMANCE = "reference/performance.md"
@@ -32,7 +27,6 @@ _OTHERS = {
     "heavy": "weight 2, % of the link",
     "wait": "mean wait, ms",
 }
-_SECTION = re.compile(r"<!-- papers -->\n.*?<!-- end -->", re.DOTALL)
 TABLES = (
     ("protection", "Protection: TCP throughput / its fair share", "1 is fair; above 1 UDP has less than its share."),
     ("jain", "Fairness among TCP flows: Jain's index of goodput", "0 where TCP has nothing at all."),
@@ -51,18 +45,18 @@ def shown(value: Estimate, most: float) -> str:
     return mean if low == mean == high else f"{mean} [{low}, {high}]"
 
 
-def table(data: Data, labels: dict[str, str], measure: str) -> list[str]:
+def by_load(data: Data, labels: dict[str, str], measure: str) -> list[str]:
     """Schemes by loads."""
     rows = data.select([measure, f"{measure}_rtts"])
     loads = data.axis("load", rows)
-    lines = ["| discipline | " + " | ".join(loads) + " |", "| --- |" + " --- |" * len(loads)]
+    lines = []
     for scheme, label in labels.items():
         cells = []
         for load in loads:
             found = [row for row in rows if row.scheme == scheme and row.at["load"] == load]
             cells.append(shown(found[0].estimate, _MOST.get(measure, math.inf)) if found else "")
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    return lines
+        lines.append([label, *cells])
+    return [table(["discipline", *loads], lines)]
 
 
 def losses(data: Data) -> list[str]:
@@ -123,14 +117,13 @@ def papers(found: Findings) -> str:
     tests = [axis_name(value) for value in axis.values]
 
     def rows(label: str, measures: tuple[str, ...]) -> list[str]:
-        head = " | ".join([label, *(scheme.label for scheme in schemes)])
-        lines = [f"| {head} |", "| --- |" + " ---: |" * len(schemes)]
+        lines = []
         by_test = {row.at["test"]: row.measure for row in data.select(list(measures))}
         for test in tests:
             if test in by_test:
                 there = [data.select(by_test[test], scheme.name, {"test": test})[0].estimate for scheme in schemes]
-                lines.append(f"| {test} | " + " | ".join(f"{one.mean:.3g} ± {one.half:.2g}" for one in there) + " |")
-        return lines
+                lines.append([test, *(f"{one.mean:.3g} ± {one.half:.2g}" for one in there)])
+        return [table([label, *(scheme.label for scheme in schemes)], lines, 1)]
 
     def between(scheme: str) -> str:
         means = [row.estimate.mean for row in data.select(list(_UDP), scheme)]
@@ -143,7 +136,7 @@ def papers(found: Findings) -> str:
         "the link of 50 Mb/s, for which 33 flows are few. Less than a share is not fairer: CHOKe and its relatives "
         "leave hardly anything to some senders of ten times the link's rate. COLLAR has no weights in these tests."
     )
-    lines = [fill(told, 118), "", *rows("UDP, of its fair share", _UDP)]
+    lines = [paragraph(told), "", *rows("UDP, of its fair share", _UDP)]
     for measure, label in _OTHERS.items():
         lines += ["", *rows(label, (measure,))]
     return "\n".join(lines)
@@ -155,55 +148,42 @@ def page(found: Findings) -> str:
     labels = {scheme.name: scheme.label for scheme in found.definition.schemes}
     document = found.document
     lines = ["# All disciplines on the same axes", ""]
-    lines += [fill(found.definition.about, 118), ""]
+    lines += [paragraph(found.definition.about), ""]
     lines += [
-        fill(
+        paragraph(
             f"Made by `make comparison` from campaign X7: mean of "
             f"{document['seeds']} seeds with its 95 % interval (Student's t, cut off at what is possible), profile "
             f"{document['profile']}, {document['runs']} runs. Nothing is tuned: a discipline made for lower delay "
-            "keeps its own target, and one with thresholds has those of the CHOKe paper.",
-            118,
+            "keeps its own target, and one with thresholds has those of the CHOKe paper."
         ),
         "",
         f"![TCP throughput / its fair share, Jain's index, mean delay and utilisation: {len(labels)} disciplines and "
-        "variants under five loads](images/comparison.png)",
+        "variants under five loads](reproduction/figures/X7.svg)",
         "",
         "## Where CHOKe loses",
         "",
     ]
-    lines += [fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False) for text in losses(data)]
+    lines += [item(text) for text in losses(data)]
     for measure, title, remark in TABLES:
         lines += ["", f"## {title}", ""]
         lines += [remark, ""] if remark else []
-        lines += table(data, labels, measure)
+        lines += by_load(data, labels, measure)
     lines += ["", "## Short transfers: mean completion time of 10 to 100 kB, s", ""]
-    lines += table(data, labels, "transfer")
+    lines += by_load(data, labels, "transfer")
     lines += ["", "## Cost: state, and work per packet", ""]
     there = (DOCS / PERFORMANCE).exists()
     where = f"[performance]({PERFORMANCE})" if there else "what `make bench` prints"
-    lines += [fill(f"As the page of each discipline says. Time and instructions per packet: {where}.", 118), ""]
+    lines += [paragraph(f"As the page of each discipline says. Time and instructions per packet: {where}."), ""]
     lines += ["<!-- generated: comparison.costs -->", "", costs(), "", "<!-- end -->"]
     return "\n".join(lines) + "\n"
 
 
-def with_papers(text: str, found: Findings) -> str:
-    """The page with its table of the papers' tests made anew."""
-    return _SECTION.sub(lambda _: f"<!-- papers -->\n\n{papers(found)}\n\n<!-- end -->", text)
-
-
-def main() -> None:
-    """Write the page, its figure, and the table."""
+def files() -> Files:
+    """The page, with the figure of X7, and the table of the papers' tests on COLLAR's page."""
     found = {one.definition.name: one for one in stored() if one.definition.name in ("X7", "X21")}
     for one in found.values():
         if not one.follows_definition:
-            again = f"fairdrop reproduce {one.definition.name}; python -m experiments.reproduction.page reproduction"
+            again = f"fairdrop reproduce {one.definition.name}; python -m experiments.reproduction.results reproduction"
             raise SystemExit(f"{one.definition.name} was changed since its results were stored: {again}")
-    files.write_text(DOCS / "comparison.md", page(found["X7"]))
-    files.write_text(COLLAR, with_papers(COLLAR.read_text(encoding="utf-8"), found["X21"]))
-    figure = draw(found["X7"])
-    figure.set_facecolor("white")
-    save(figure, DOCS / "images" / "comparison.png")
-
-
-if __name__ == "__main__":
-    main()
+    yield DOCS / "comparison.md", page(found["X7"])
+    yield from pages_with("comparison", {"papers": papers(found["X21"])}, COLLAR)

@@ -1,8 +1,7 @@
 """The simulator's Reno, CUBIC and BBR beside the kernel's, ACK by ACK, and the pages that say how they compare.
 
-    python -m experiments.fidelity.ack_by_ack                  # records, plays, writes *.csv and the pages
+    python -m experiments.fidelity.ack_by_ack                  # records, plays, writes *.csv
     python -m experiments.fidelity.ack_by_ack --keep FOLDER    # goes on with the recordings that are there
-    python -m experiments.fidelity.ack_by_ack --page           # the pages from what is stored
 
 Thirty recordings of twelve seconds, one after another, are played against the simulator's sender by
 `crates/fairdrop-sim/examples/beside_kernel.rs`. Ninety more, five at a time, are for throughput.
@@ -26,9 +25,10 @@ from typing import Any
 
 import fairdrop
 from experiments import DOCS, ROOT
-from experiments.fidelity import page as fidelity
+from experiments.digests import as_csv, read, store
 from experiments.fidelity.cells import HERE
 from experiments.fidelity.recording import NotPossible, record
+from experiments.pages import Files, pages_with, table
 from fairdrop.estimate import estimate
 from fairdrop.files import write_text
 
@@ -236,23 +236,9 @@ def rates(keep: Path | None) -> list[dict[str, Any]]:
     ]
 
 
-def as_csv(rows: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    names = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(text, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    head = list(head)
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *map(list, lines)))
-
-
-def sections() -> dict[str, str]:
+def sections(counts: str) -> dict[str, str]:
     """What is generated of the pages, by name, from what is stored."""
-    rows, rates_, live = (read_csv(file) for file in (STORED, RATES, LIVE))
+    rows, rates_, live = (read(file) for file in (STORED, RATES, LIVE))
     of_bbr = [row for row in rows if row["control"] == "bbr"]
     others = [row for row in rows if row["control"] != "bbr"]
     return {
@@ -261,7 +247,7 @@ def sections() -> dict[str, str]:
         "alike": alike(others),
         "kinds": kinds(others),
         "rates": throughput([row for row in rates_ if row["control"] != "bbr"]),
-        "counts": fidelity.counts(fidelity.Summary(HERE / "summary.csv")),
+        "counts": counts,
         "bbr-short": in_short(of_bbr),
         "bbr-alike": alike(of_bbr),
         "bbr-kinds": kinds(of_bbr),
@@ -272,15 +258,9 @@ def sections() -> dict[str, str]:
     }
 
 
-def read_csv(file: Path) -> list[Row]:
-    with file.open(encoding="utf-8", newline="") as text:
-        return list(csv.DictReader(text))
-
-
-def write_pages() -> None:
-    made = sections()
-    for page in PAGES:
-        write_text(page, fidelity.rewritten(page.read_text(encoding="utf-8"), made))
+def files(counts: str) -> Files:
+    """The pages, with the table of how many cells are near that the page of fidelity has as well."""
+    yield from pages_with("fidelity", sections(counts), *PAGES)
 
 
 def cells(rows: list[Row]) -> list[tuple[list[str], list[Row]]]:
@@ -358,20 +338,17 @@ def spread(values: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--page", action="store_true", help="only write the pages anew, from what is stored")
     parser.add_argument("--keep", type=Path, help="a folder for the recordings; those that are there are taken")
     parser.add_argument("--player", type=Path, default=PLAYER, help="the example beside_kernel, when it is elsewhere")
     given = parser.parse_args()
-    if not given.page:
-        if given.keep:
-            given.keep.mkdir(parents=True, exist_ok=True)
-        try:
-            acks, rates_ = recorded(given.player, given.keep), rates(given.keep)
-        except NotPossible as missing:
-            raise SystemExit(f"no recording: {missing}") from None
-        write_text(STORED, as_csv(acks))
-        write_text(RATES, as_csv(rates_))
-    write_pages()
+    if given.keep:
+        given.keep.mkdir(parents=True, exist_ok=True)
+    try:
+        acks, rates_ = recorded(given.player, given.keep), rates(given.keep)
+    except NotPossible as missing:
+        raise SystemExit(f"no recording: {missing}") from None
+    store(STORED, as_csv(acks))
+    store(RATES, as_csv(rates_))
 
 
 if __name__ == "__main__":

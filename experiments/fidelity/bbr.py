@@ -2,7 +2,7 @@
 
     python -m experiments.fidelity.bbr
 
-Writes bbr.csv and the table of ``docs/background/bbr.md``. Live runs take as long as they last: three and a half
+Writes bbr.csv, for the table of ``docs/background/bbr.md``. Live runs take as long as they last: three and a half
 minutes together.
 """
 
@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 import fairdrop
-from experiments.fidelity import ack_by_ack
-from fairdrop.files import write_text
+from experiments.digests import as_csv, store
+from experiments.fidelity.ack_by_ack import LIVE
 
 SEEDS = 2
 SECONDS = 25
@@ -68,9 +68,8 @@ def row(limit: int, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Runs everything, and writes the table."""
-    write_text(ack_by_ack.LIVE, ack_by_ack.as_csv([row(limit, names) for limit, names in CELLS]))
-    ack_by_ack.write_pages()
+    """Runs everything."""
+    store(LIVE, as_csv([row(limit, names) for limit, names in CELLS]))
 
 
 if __name__ == "__main__":

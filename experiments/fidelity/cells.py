@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+SUMMARY = HERE / "summary.csv.xz"
 SEEDS = (1, 2, 3, 4, 5)
 SEEDS_OF_VARIANTS = SEEDS[:3]
 RATES_KBPS = (100, 500, 1000, 3000, 10000)

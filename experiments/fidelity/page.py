@@ -1,40 +1,36 @@
-"""Tables and figures of docs/background/fidelity.md from summary.csv: ``python -m experiments.fidelity.page``.
-
-What stands between ``<!-- fidelity: NAME -->`` and ``<!-- end -->`` is replaced.
-"""
+"""Tables and figures of docs/background/fidelity.md, linux.md and bbr.md from the stored results."""
 
 from __future__ import annotations
 
-import csv
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments import DOCS
+from experiments.digests import read
+from experiments.fidelity import ack_by_ack
 from experiments.fidelity.cells import (
     AS_LINUX,
     CONTROLS,
-    HERE,
     LIVE,
     RATES_KBPS,
     SCHEMES,
     SIMULATED,
+    SUMMARY,
     WITH_WHEEL,
     Cell,
     cells,
     explained,
 )
+from experiments.pages import Files, pages_with, table
 from fairdrop.estimate import Estimate, difference, estimate
 from fairdrop.plot.colours import BLUE, VERMILLION
-from fairdrop.plot.style import styled, svg_bytes
+from fairdrop.plot.style import styled
 from fairdrop.wording.numbers import digits, places_for
 
 PAGE = DOCS / "background" / "fidelity.md"
-_SECTION = re.compile(r"<!-- fidelity: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 NAMES = {
     "droptail": "DropTail",
     "red": "RED",
@@ -71,14 +67,13 @@ class Found:
 
 
 class Summary:
-    """The lines of summary.csv by cell and side."""
+    """The lines of summary.csv.xz by cell and side."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self) -> None:
         self._rows: dict[tuple[str, str, str, int, str], Rows] = {}
-        with path.open(encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                key = (row["figure"], row["scheme"], row["control"], int(row["rate"]), row["side"])
-                self._rows.setdefault(key, []).append(row)
+        for row in read(SUMMARY):
+            key = (row["figure"], row["scheme"], row["control"], int(row["rate"]), row["side"])
+            self._rows.setdefault(key, []).append(row)
 
     def rows(self, cell: Cell, side: str) -> Rows:
         return self._rows.get((cell.figure, cell.scheme, cell.control, cell.rate_kbps, side), [])
@@ -111,12 +106,6 @@ def _shown(found: Found | None) -> str:
     return f"{means} {mark}({found.difference.mean:+.{places}f}{half}){mark}"
 
 
-def _table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    head = list(head)
-    rows = [head, ["---"] * len(head), *map(list, lines)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
 def _cells(summary: Summary, control: str, side: str) -> str:
     chosen = [cell for cell in cells() if cell.control == control]
     lines = []
@@ -124,7 +113,7 @@ def _cells(summary: Summary, control: str, side: str) -> str:
         name = NAMES[cell.scheme] + ("" if cell.figure == "fig5" else ", figure 3")
         shown = (_shown(summary.found(cell, side, measure)) for measure, *_ in MEASURES)
         lines.append([name, str(cell.rate_kbps), *shown])
-    return _table(["discipline", "UDP sends, kb/s", *(heading for _, heading, *_ in MEASURES)], lines)
+    return table(["discipline", "UDP sends, kb/s", *(heading for _, heading, *_ in MEASURES)], lines)
 
 
 def counts(summary: Summary) -> str:
@@ -147,7 +136,7 @@ def counts(summary: Summary) -> str:
             far = sum(not found.is_within(FAR, 1.0) for found in pairs)
             line.append(f"{near} of {len(pairs)}; {far}")
         lines.append(line)
-    return _table(["", *(heading.rpartition(",")[0] for _, heading, *_ in MEASURES)], lines)
+    return table(["", *(heading.rpartition(",")[0] for _, heading, *_ in MEASURES)], lines)
 
 
 def _causes(summary: Summary, measure: str) -> str:
@@ -157,7 +146,7 @@ def _causes(summary: Summary, measure: str) -> str:
         estimates = [summary.estimate(cell, side, measure) for cell in chosen]
         if any(estimates):
             lines.append([side, *("-" if found is None else _mean(found) for found in estimates)])
-    return _table(["", *(f"{NAMES[cell.scheme]}, {cell.rate_kbps}" for cell in chosen)], lines)
+    return table(["", *(f"{NAMES[cell.scheme]}, {cell.rate_kbps}" for cell in chosen)], lines)
 
 
 def _mean(found: Estimate) -> str:
@@ -173,7 +162,7 @@ def _lateness(summary: Summary) -> str:
 
     middle, worst = (lambda values: values[len(values) // 2]), (lambda values: values[-1])
     return (
-        _table(
+        table(
             ["lateness of packets, ms", "middle run", "worst run"],
             [
                 [what, f"{middle(of(name)):.3f}", f"{worst(of(name)):.3f}"]
@@ -199,11 +188,6 @@ def sections(summary: Summary) -> dict[str, str]:
         "causes-timeouts": _causes(summary, "timeouts"),
         "lateness": _lateness(summary),
     }
-
-
-def rewritten(text: str, made: dict[str, str]) -> str:
-    """The page with its sections replaced. Raises KeyError when it has one that nothing makes."""
-    return _SECTION.sub(lambda found: f"<!-- fidelity: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text)
 
 
 @styled
@@ -248,16 +232,12 @@ def _draw(axis: Axes, of: Callable[[str], list[Estimate]], side: str, control: s
     )
 
 
-def main() -> None:
-    summary = Summary(HERE / "summary.csv")
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), sections(summary)), encoding="utf-8")
-    for name, measure, label, one_scale in (
-        ("udp", "udp_goodput", "UDP's goodput, kb/s", True),
-        ("wait", "median_wait", "median wait, ms", False),
-    ):
-        drawn = figure(summary, measure, label, one_scale=one_scale)
-        PAGE.with_name(f"fidelity-{name}.svg").write_bytes(svg_bytes(drawn))
+FIGURES = (("udp", "udp_goodput", "UDP's goodput, kb/s", True), ("wait", "median_wait", "median wait, ms", False))
 
 
-if __name__ == "__main__":
-    main()
+def files() -> Files:
+    summary = Summary()
+    yield from pages_with("fidelity", sections(summary), PAGE)
+    yield from ack_by_ack.files(counts(summary))
+    for name, measure, label, one_scale in FIGURES:
+        yield PAGE.with_name(f"fidelity-{name}.svg"), figure(summary, measure, label, one_scale=one_scale)

@@ -1,25 +1,20 @@
-"""What the runs found, a line each: simulates what is not live, reads what campaign.py left, writes summary.csv.
+"""What the runs found, a line each: simulates what is not live, reads what campaign.py left, writes summary.csv.xz.
 
-Of live runs that are not there any more, and with --only of other sides, the lines of summary.csv stay.
+Of live runs that are not there any more, and with --only of other sides, the lines of summary.csv.xz stay.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import fairdrop
+from experiments.digests import Row, as_csv, read, store
 from experiments.fidelity.campaign import jobs_of
-from experiments.fidelity.cells import HERE, LIVE, OF_ALL, SEEDS, SIMULATED, Cell, cells, explained
-from fairdrop.files import write_text
-
-SUMMARY = HERE / "summary.csv"
-Row = dict[str, Any]
+from experiments.fidelity.cells import LIVE, OF_ALL, SEEDS, SIMULATED, SUMMARY, Cell, cells, explained
 
 
 def row(cell: Cell, side: str, run: dict[str, Any]) -> Row:
@@ -70,12 +65,10 @@ def live(cell: Cell, side: str) -> Iterator[Row]:
 
 
 def stored() -> dict[tuple[str, ...], list[Row]]:
-    """The lines of summary.csv by cell and side."""
+    """The lines of summary.csv.xz by cell and side."""
     found: dict[tuple[str, ...], list[Row]] = {}
-    if SUMMARY.exists():
-        with SUMMARY.open(encoding="utf-8") as file:
-            for line in csv.DictReader(file):
-                found.setdefault(key(line["side"], line), []).append(dict(line))
+    for line in read(SUMMARY):
+        found.setdefault(key(line["side"], line), []).append(line)
     return found
 
 
@@ -99,11 +92,7 @@ def main() -> None:
             if only in side or not kept:
                 made = list((live if side in LIVE else simulated)(cell, side))
             rows += made or kept
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(SUMMARY, text.getvalue())
+    store(SUMMARY, as_csv(rows))
     print(f"{SUMMARY}: {len(rows)} runs")
 
 

@@ -1,23 +1,15 @@
-"""Draws the pictures of the README from real runs: `make images`."""
+"""The pictures of the README, from real runs: `make images`."""
 
 from __future__ import annotations
 
 import fairdrop
 from experiments import DOCS, ROOT
-from fairdrop import plot
+from experiments.pages import Files
 
 
-def main() -> None:
-    """Runs the headline scenario and saves two figures of it."""
+def files() -> Files:
+    """Two figures of the headline scenario; simulates it."""
     scenario = fairdrop.load(ROOT / "scenarios" / "headline.toml")
     result = scenario.compare(["droptail", "red", "choke"], seeds=10, progress=True)
-    for name, figure in (
-        ("throughput-per-flow", result.plot.throughput_per_flow()),
-        ("queue-over-time", result.plot.queue_over_time()),
-    ):
-        figure.set_facecolor("white")
-        plot.save(figure, DOCS / "images" / f"{name}.png")
-
-
-if __name__ == "__main__":
-    main()
+    yield DOCS / "images" / "throughput-per-flow.png", result.plot.throughput_per_flow()
+    yield DOCS / "images" / "queue-over-time.png", result.plot.queue_over_time()

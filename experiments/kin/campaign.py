@@ -1,15 +1,14 @@
-#!/usr/bin/env python3
-"""Measure COLLAR's kin, and write their tables into docs/background/collar.md.
+"""Measure COLLAR's kin.
 
 Weights: TCP of three classes of weights 1, 2 and 4, beside senders that slow down for nothing. Sparse flows: voice
 beside TCP and such senders, and who would ride free with it. Hosts: what hosts of one flow, of many, and of greedy ones
-have of the link. Each finished run is a line of kin.csv beside this file; a run that is in it is not made again.
+have of the link. Each finished run is a line of a file, written as soon as it ends; what is in that file or in
+kin.csv.xz is not run again.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +16,19 @@ from statistics import mean
 
 import fairdrop
 from experiments.attack.senders import ROADS
-from experiments.shares.campaign import Row, Task, make_runs, read
+from experiments.digests import Row, Runs, arguments
+from experiments.shares.campaign import Key, Task, made
 from experiments.shares.loads import Group, Load, tcp, udp, web
-from experiments.shares.page import PAGE, interval, with_tables
 from fairdrop.measures import jain_index
 
-HERE = Path(__file__).resolve().parent
-STORE = HERE / "kin.csv"
+DIGEST = Path(__file__).with_name("kin.csv.xz")
 WEIGHTS = (1, 2, 4)
 SEEDS = range(201, 206)
 KEYS = ("table", "load", "discipline", "seed")
 OF_SHARES = ("w1", "w2", "w4", "udp", "tcp", "jain_tcp", "udp_part", "tcp_part", "spurious")
 MEASURES = (*OF_SHARES, "voice_p99_ms", "tcp_p99_ms", "parts")
 # Between the kind of a host and which of them a group is.
-_EACH = "-"
+EACH = "-"
 _BY_WEIGHT = "[" + ",".join(map(str, WEIGHTS)) + "]"
 
 
@@ -109,7 +107,7 @@ def hosts() -> Iterator[Load]:
         return (tcp(4, name="beside", source_host="greedy"), udp(1, rate_bps, name="flood", source_host="greedy"))
 
     def each(kind: str, count: int, group: Callable[..., Group]) -> tuple[Group, ...]:
-        return tuple(group(name=f"{kind}{_EACH}{at}", source_host=f"{kind}-{at}") for at in range(count))
+        return tuple(group(name=f"{kind}{EACH}{at}", source_host=f"{kind}-{at}") for at in range(count))
 
     def flows(count: int) -> Callable[..., Group]:
         return lambda **fields: tcp(count, "cubic", **fields)
@@ -203,26 +201,14 @@ def parts_of(load: Load, flows: Sequence[Row], wait_ms: float) -> str:
     """What a host of each kind has of the link, in per cent, and the longest wait: 99th percentile of a group, ms."""
     parts = dict.fromkeys(_kinds(load), 0.0)
     for row in flows:
-        kind = str(row["group"]).partition(_EACH)[0]
+        kind = str(row["group"]).partition(EACH)[0]
         parts[kind] += 100 * row["throughput_bps"] / load.rate_bps / _kinds(load)[kind]
     return " ".join(f"{kind}={part:.4g}" for kind, part in (parts | {"wait": wait_ms}).items())
 
 
 def _kinds(load: Load) -> dict[str, int]:
     """Kinds of hosts, or of flows of one, and how many there are."""
-    return dict(Counter(group.name.partition(_EACH)[0] for group in load.groups))
-
-
-def _fair(load: Load) -> dict[str, float]:
-    """The part of the link that a host of each kind, or these flows of one, should have, in per cent: all want more."""
-    of = [str(group.fields.get("source_host") or group.fields["destination_host"]) for group in load.groups]
-    flows = Counter[str]()
-    for host, group in zip(of, load.groups, strict=True):
-        flows[host] += group.count
-    return {
-        group.name.partition(_EACH)[0]: 100 / len(flows) * group.count / flows[host]
-        for host, group in zip(of, load.groups, strict=True)
-    }
+    return dict(Counter(group.name.partition(EACH)[0] for group in load.groups))
 
 
 def judge(load: Load, flows: Sequence[Row], weighted: bool) -> Row:
@@ -256,8 +242,8 @@ def judge(load: Load, flows: Sequence[Row], weighted: bool) -> Row:
     }
 
 
-def campaign(processes: int) -> list[Row]:
-    """Makes the runs that the store lacks; returns all."""
+def campaign(runs: Runs, processes: int) -> dict[Key, Row]:
+    """Makes the runs that are missing; returns all."""
     tasks = [
         (name, load, discipline, seed)
         for name, table in TABLES.items()
@@ -265,59 +251,13 @@ def campaign(processes: int) -> list[Row]:
         for discipline in table.disciplines
         for seed in table.seeds
     ]
-    make_runs(tasks, measure, STORE, (*KEYS, *MEASURES), processes)
-    return read(STORE)
-
-
-def table_of(name: str, rows: Sequence[Row]) -> str:
-    """Means over seeds with their intervals: a row for each load and discipline."""
-    table = TABLES[name]
-    if name == "hosts":
-        return table_of_hosts(table, rows)
-    lines = ["| load | discipline | " + " | ".join(head for _, head in table.columns) + " |"]
-    lines.append("| --- | --- |" + " ---: |" * len(table.columns))
-    for load in table.loads():
-        for discipline in table.disciplines:
-            key = (name, load.name, discipline)
-            of = [row for row in rows if (row["table"], row["load"], row["discipline"]) == key]
-            cells = [interval([float(row[measure]) for row in of if row[measure]]) for measure, _ in table.columns]
-            lines.append(f"| {load.name} | `{discipline.partition(':')[0]}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def table_of_hosts(table: Table, rows: Sequence[Row]) -> str:
-    """A row for each kind of host of each load, and one for the wait; disciplines side by side."""
-    lines = ["| load | % of the link of | fair | " + " | ".join(f"`{name}`" for name in table.disciplines) + " |"]
-    lines.append("| --- | --- |" + " ---: |" * (1 + len(table.disciplines)))
-    for load in table.loads():
-        fair = {kind: f"{part:.3g}" for kind, part in _fair(load).items()} | {"wait": ""}
-        found: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for row in rows:
-            if (row["table"], row["load"]) == ("hosts", load.name):
-                for kind, _, part in (word.partition("=") for word in row["parts"].split()):
-                    found[kind, row["discipline"]].append(float(part))
-        for kind in fair:
-            cells = (interval(found[kind, discipline]) for discipline in table.disciplines)
-            lines.append(f"| {load.name} | {_label(kind)} | {fair[kind]} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _label(kind: str) -> str:
-    """How the page calls a kind of host, or of flows of one."""
-    if kind.startswith("of"):
-        return "the flow of a host of 1" if kind == "of1" else f"a host of {kind[2:]} flows"
-    names = {"beside": "4 flows beside the flood", "flood": "the flood", "floods": "a host of floods"}
-    return names.get(kind, "(99th percentile of the wait, ms)")
+    return made(runs, tasks, measure, processes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--processes", type=int, default=2)
-    rows = campaign(parser.parse_args().processes)
-    text = with_tables(PAGE.read_text(), "kin", {name: table_of(name, rows) for name in TABLES})
-    new = PAGE.with_suffix(".new")
-    new.write_text(text)
-    new.replace(PAGE)
+    args = arguments(__doc__, "kin").parse_args()
+    runs = Runs(DIGEST, args.store, KEYS, MEASURES)
+    runs.keep(campaign(runs, args.processes))
 
 
 if __name__ == "__main__":

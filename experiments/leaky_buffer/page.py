@@ -1,11 +1,7 @@
-"""Draw the figures of docs/background, and write the tables of its chapter: `make images`.
-
-The same version of the package gives the same bytes.
-"""
+"""Figures of docs/background, and the tables of its chapter on the leaky buffer: `make images`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +14,7 @@ from matplotlib.lines import Line2D
 
 import fairdrop
 from experiments import DOCS, ROOT
+from experiments.pages import Files, pages_with, table
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.models import (
     ChokeLink,
@@ -37,7 +34,7 @@ from fairdrop.models import (
 )
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, plain_log
-from fairdrop.plot.style import SMALL, styled, svg_bytes
+from fairdrop.plot.style import SMALL, styled
 
 TARGET = DOCS / "background"
 SCENARIO = ROOT / "scenarios" / "understanding-choke.toml"
@@ -294,23 +291,16 @@ def comparison(found: list[Measured]) -> Figure:
 
 def tables(found: list[Measured]) -> tuple[str, str, str]:
     """The chapter's tables over the load, in Markdown: shares, losses, waits."""
-    lines = [
-        "| x₀/c | UDP share, %: simulation | model | queue, packets: simulation | model "
-        "| TCP, kb/s: simulation | model |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for each in found:
         cells = [f"{each.ratio:g}"]
         for name, places in (("share", 2), ("queue", 1), ("tcp", 1)):
             value = each.values[name]
             cells += [f"{value.mean:.{places}f} ± {value.half or 0:.{places}f}", f"{each.model[name]:.{places}f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    shares = "\n".join(lines)
-    lines = [
-        "| x₀/c | TCP loss, %: simulation | model | packets/s per TCP flow: simulation | model | timeouts/s per flow "
-        "| TCP arrivals matched, % | a flow's part of the queue, % | RED drops, % | 0.1 (queue - 20) |",
-        f"|{'---|' * 10}",
-    ]
+        lines.append(cells)
+    head = ["x₀/c", "UDP share, %: simulation", "model", "queue, packets: simulation", "model"]
+    shares = table([*head, "TCP, kb/s: simulation", "model"], lines)
+    lines = []
     for each in found:
         v, m = each.values, each.model
         cells = [
@@ -320,13 +310,11 @@ def tables(found: list[Measured]) -> tuple[str, str, str]:
             f"{v['timeouts'].mean:.3f}", f"{v['matched'].mean:.2f}", f"{v['own'].mean:.2f}",
             f"{v['red'].mean:.2f}", f"{0.1 * (v['queue'].mean - 20):.2f}",
         ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    losses = "\n".join(lines)
-    lines = [
-        "| x₀/c | wait, ms: simulation | model | UDP's part of the queue, %: simulation | model "
-        "| without (8): UDP share, % | queue | TCP loss, % |",
-        f"|{'---|' * 8}",
-    ]
+        lines.append(cells)
+    head = ["x₀/c", "TCP loss, %: simulation", "model", "packets/s per TCP flow: simulation", "model"]
+    head += ["timeouts/s per flow", "TCP arrivals matched, %", "a flow's part of the queue, %", "RED drops, %"]
+    losses = table([*head, "0.1 (queue - 20)"], lines)
+    lines = []
     for each in found:
         v, m, q = each.values, each.model, each.queue_only
         cells = [
@@ -334,8 +322,9 @@ def tables(found: list[Measured]) -> tuple[str, str, str]:
             f"{v['udp_queue'].mean:.1f}", f"{m['udp_queue']:.1f}",
             f"{q['share']:.2f}", f"{q['queue']:.1f}", f"{q['loss']:.2f}",
         ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    return shares, losses, "\n".join(lines)
+        lines.append(cells)
+    head = ["x₀/c", "wait, ms: simulation", "model", "UDP's part of the queue, %: simulation", "model"]
+    return shares, losses, table([*head, "without (8): UDP share, %", "queue", "TCP loss, %"], lines)
 
 
 def places(load: float) -> tuple[list[float], list[float]]:
@@ -379,10 +368,7 @@ def spatial(loads: tuple[float, ...] = (0.1, 1.0, 5.0, 10.0)) -> Figure:
 
 def by_flows(counts: tuple[int, ...] = (12, 16, 24, 32, 48, 64)) -> str:
     """Queue and TCP throughput by number of TCP flows at 10 c, in Markdown (figure 5 of the paper)."""
-    lines = [
-        "| N | queue, packets: simulation | model | packets/s per TCP flow: simulation | model |",
-        "|---|---|---|---|---|",
-    ]
+    lines = []
     for count in counts:
         scenario = fairdrop.load(SCENARIO, [f"groups.tcp.count={count}"])
         runs = scenario.run(SEEDS).document["runs"]
@@ -391,44 +377,19 @@ def by_flows(counts: tuple[int, ...] = (12, 16, 24, 32, 48, 64)) -> str:
         model = scenario.model()
         expected = model["groups"][0]["throughput_bps"] / 8e3 / count
         assert queue is not None and rate is not None
-        lines.append(
-            f"| {count} | {queue.mean:.1f} ± {queue.half:.1f} | {model['b']:.1f} "
-            f"| {rate.mean:.3f} ± {rate.half:.3f} | {expected:.3f} |"
-        )
-    return "\n".join(lines)
+        simulated = [f"{queue.mean:.1f} ± {queue.half:.1f}", f"{rate.mean:.3f} ± {rate.half:.3f}"]
+        lines.append([str(count), simulated[0], f"{model['b']:.1f}", simulated[1], f"{expected:.3f}"])
+    head = ["N", "queue, packets: simulation", "model", "packets/s per TCP flow: simulation", "model"]
+    return table(head, lines)
 
 
-def put(name: str, rows: str, chapter: str = "leaky-buffer.md") -> None:
-    """Replaces a table of a chapter, which stands between two comments."""
-    page = TARGET / chapter
-    place = re.compile(rf"(<!-- measured: {name} -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
-    text, times = place.subn(lambda old: f"{old[1]}{rows}{old[2]}", page.read_text(encoding="utf-8"))
-    if times != 1:
-        raise SystemExit(f"{page}: there is no place for the table {name!r}")
-    page.write_text(text, encoding="utf-8")
-
-
-def write(name: str, figure: Figure) -> None:
-    """On paper of its own colour: a page may be dark."""
-    text = svg_bytes(figure).decode()
-    sheet = f'<rect width="100%" height="100%" fill="{colours.PAPER}"/>'
-    text = re.sub(r"(<svg\b[^>]*>)", lambda tag: f"{tag[1]}\n {sheet}", text, count=1)
-    (TARGET / f"{name}.svg").write_text(text, encoding="utf-8")
-
-
-def main() -> None:
-    """Draw all figures, and write the tables."""
-    write("profiles", profiles())
-    write("shares", shares())
-    write("peaks", peaks())
-    write("several", several())
+def files() -> Files:
+    """All figures and tables; simulates for minutes."""
     found = [measure(ratio) for ratio in RATIOS]
-    write("comparison", comparison(found))
-    for name, rows in zip(("shares", "losses", "waits"), tables(found), strict=True):
-        put(name, rows)
-    write("spatial", spatial())
-    put("flows", by_flows())
-
-
-if __name__ == "__main__":
-    main()
+    measured = dict(zip(("shares", "losses", "waits"), tables(found), strict=True)) | {"flows": by_flows()}
+    yield from pages_with("measured", measured, TARGET / "leaky-buffer.md")
+    drawings = {
+        "profiles": profiles(), "shares": shares(), "peaks": peaks(), "several": several(),
+        "comparison": comparison(found), "spatial": spatial(),
+    }  # fmt: skip
+    yield from ((TARGET / f"{name}.svg", figure) for name, figure in drawings.items())

@@ -1,8 +1,4 @@
-"""Rewrites the generated sections of the pages from what the program says of itself: `make reference`.
-
-A section begins with ``<!-- generated: NAME -->`` and ends with ``<!-- end -->``; what stands between is replaced, the
-rest is kept.
-"""
+"""The generated sections of the pages, from what the program reports of itself: `make reference`."""
 
 from __future__ import annotations
 
@@ -19,12 +15,14 @@ from typing import Any
 
 import fairdrop
 from experiments import DOCS, ROOT
+from experiments.pages import Files, names_in, pages_with, table
 from fairdrop import _core, reproduce
 from fairdrop.cli.parser import build_parser
 from fairdrop.extension.discipline import OPTIONAL
 from fairdrop.reproduce.define.definition import Scheme
 
-_SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+#: Commands without options.
+WITHOUT = ("command.schema", "command.conformance")
 _WORK = re.compile(r"## State and work\n\n\| \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)")
 # How the range of a value begins, and the unit that a plain number then has.
 _UNITS = {"a time ": "s", "a rate ": "bit/s", "packets ": "packets", "bytes ": "bytes"}
@@ -66,7 +64,6 @@ def sections() -> dict[str, str]:
     made["disciplines"] = _table(
         ["discipline", "in a sentence"], [_linked(entry) for entry in catalogue["disciplines"]]
     )
-    made["python"] = _python()
     for name, parser in _commands(build_parser()):
         made[f"command.{name.replace(' ', '.')}"] = _options(parser)
     made["comparison.costs"] = costs()
@@ -91,19 +88,19 @@ def _of_live_runs() -> dict[str, str]:
     return made
 
 
+def files() -> Files:
+    made = sections()
+    yield from pages_with("generated", {name: made[name] for name in made if name not in WITHOUT}, *pages())
+
+
+def built() -> dict[str, str]:
+    """What is too long for git."""
+    return {"python": _python()}
+
+
 def pages() -> list[Path]:
     """The pages that have a generated section."""
-    return [path for path in sorted(DOCS.rglob("*.md")) if names_in(path.read_text(encoding="utf-8"))]
-
-
-def rewritten(text: str, made: dict[str, str]) -> str:
-    """The page with its sections replaced. Raises KeyError when it has one that nothing makes."""
-    return _SECTION.sub(lambda found: f"<!-- generated: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text)
-
-
-def names_in(text: str) -> list[str]:
-    """Names of the generated sections of a page, in order."""
-    return [found[1] for found in _SECTION.finditer(text)]
+    return [path for path in sorted(DOCS.rglob("*.md")) if names_in(path.read_text(encoding="utf-8"), "generated")]
 
 
 #: What objects of these classes are given, beside what they have themselves.
@@ -316,20 +313,4 @@ def _value(value: object) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def main() -> None:
-    """Rewrite every page."""
-    made = sections()
-    for path in pages():
-        old = path.read_text(encoding="utf-8")
-        new = rewritten(old, made)
-        if new != old:
-            path.write_text(new, encoding="utf-8")
-            print(f"rewritten: {path.relative_to(ROOT)}")
-
-
-if __name__ == "__main__":
-    main()
+    return table(head, ([cell.replace("|", "\\|") for cell in row] for row in rows))

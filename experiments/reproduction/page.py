@@ -1,29 +1,16 @@
-"""Write docs/reproduction from stored results.
-
-    python -m experiments.reproduction.page DIRECTORY    take over the results of `fairdrop reproduce --out DIRECTORY`
-    python -m experiments.reproduction.page              write the pages again from what is stored
-
-``results.json.gz`` beside this file holds every document without its measurements, those of a few campaigns, and
-for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. The figures of
-our own campaigns are in docs/reproduction/figures. No number in the tables is typed.
-"""
+"""Pages of docs/reproduction from stored results. No number in the tables is typed."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 from experiments import DOCS
-from fairdrop import files
+from experiments.pages import WIDTH, Files, item, paragraph, table
+from experiments.reproduction.results import FIGURES, IN_FULL, stored
 from fairdrop.reproduce.define.definition import BASE_READING
-from fairdrop.reproduce.define.papers import PAPERS, names
+from fairdrop.reproduce.define.papers import PAPERS
 from fairdrop.reproduce.define.reading import paper
-from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.headlines import errata, told_findings
@@ -40,21 +27,10 @@ from fairdrop.reproduce.show.page import (
     tried_table,
     unsettled,
 )  # fmt: skip
-from fairdrop.reproduce.workspace import Workspace
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import count
 
 TARGET = DOCS / "reproduction"
-STORED = Path(__file__).with_name("results.json.gz")
-FIGURES = TARGET / "figures"
-WIDTH = 118
-#: Ids whose first runs are kept value by value: short ones, some of each paper, CHOKeW and the grid among them.
-PROBES = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X1", "X2")
-PROBED_ROWS = 3
-#: Ids whose measurements are kept: the calibration, what docs/comparison.md is made of, and a table of COLLAR's page.
-WHOLE = ("X1", "X7", "X21")
-#: Ids of which a page shows all points of a measure: the measure, and the axis that its columns run over.
-IN_FULL = {"micro-fig11": ("udp", "rate")}
 
 
 def cell(text: str) -> str:
@@ -62,21 +38,9 @@ def cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
-def table(head: str, rows: Iterable[Iterable[str]]) -> list[str]:
+def listed(head: str, rows: Iterable[Iterable[str]]) -> list[str]:
     """A table with these columns, separated by commas in ``head``."""
-    names = head.split(", ")
-    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
-    return [*lines, *(f"| {' | '.join(cell(text) for text in row)} |" for row in rows)]
-
-
-def paragraph(text: str) -> str:
-    """Text in lines."""
-    return fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)
-
-
-def item(text: str) -> str:
-    """An item of a list in lines."""
-    return fill(f"- {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    return [table(head.split(", "), ([cell(text) for text in row] for row in rows))]
 
 
 def profiles(found: list[Findings]) -> str:
@@ -94,7 +58,7 @@ def claims(found: list[Findings]) -> list[str]:
         for claim in document["claims"]:
             empty = [MUTANTS[mutant] for mutant, state in claim["mutants"].items() if state == "still holds"]
             rows.append((name, claim["text"], claim["measured"], claim["verdict"], ", ".join(empty)))
-    return table("id, claim, measured, verdict, holds also with", rows)
+    return listed("id, claim, measured, verdict, holds also with", rows)
 
 
 def numbers(found: list[Findings]) -> list[str]:
@@ -112,7 +76,7 @@ def numbers(found: list[Findings]) -> list[str]:
             verdict = point["verdict"] + (f" ({point['why']})" if point["why"].startswith("reading") else "")
             parts = (one.definition.name, f"{point['label']}{f', {where}' if where else ''}", printed, shown, apart)
             rows.append((*parts, verdict, *(peers.get(peer, "") for peer in PEERS)))
-    return table(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
+    return listed(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
 
 
 def searched(one: Findings) -> list[str]:
@@ -132,7 +96,7 @@ def searched(one: Findings) -> list[str]:
         rows.append((f"{row['reading'].text}{admitted}", found, str(len(failing)) if failing else ""))
     if rows:
         asked = "; ".join(claim["text"] for claim in open_claims)
-        lines += [paragraph(f"Run for: {asked}."), "", *table("reading, found, claims contradicted", rows), ""]
+        lines += [paragraph(f"Run for: {asked}."), "", *listed("reading, found, claims contradicted", rows), ""]
     lines += in_full(one)
     for state in one.document["states"][:4]:
         where = place(state)
@@ -169,7 +133,7 @@ def warm_ups(found: list[Findings]) -> list[str]:
         "queue hosts, runs that are measured from their start, and those in which sources come and go are not asked."
     )
     head = "id, set-ups, what moved most, still moving, verdicts after the longer warm-up"
-    return ["## Was the warm-up long enough?", "", paragraph(told), "", *table(head, rows)]
+    return ["## Was the warm-up long enough?", "", paragraph(told), "", *listed(head, rows)]
 
 
 def peers(found: list[Findings]) -> list[str]:
@@ -205,7 +169,7 @@ def in_full(one: Findings) -> list[str]:
         shown = (f"{digits(value.mean)} [{digits(value.low)}, {digits(value.high)}]" for value in values)
         rows.append((scheme.label, *shown))
     head = ", ".join([f"{label} at {axis}".replace(", ", " in "), *map(str, points)])
-    return [*table(head, rows), ""]
+    return [*listed(head, rows), ""]
 
 
 def calibration(found: Findings) -> str:
@@ -268,19 +232,19 @@ def page(name: str, found: list[Findings]) -> str:
 
 def index(found: list[Findings]) -> str:
     """The first page: findings and errata, then where the rest is."""
-    made_by = "Made by `python -m experiments.reproduction.page` from stored results."
+    made_by = "Made by `python -m experiments.pages reproduction` from stored results."
     lines = ["# The five papers, reproduced", "", made_by]
     lines += ["How: [reproduce the papers](../how-to/reproduce-the-papers.md).", ""]
     lines += [paragraph(f"All {len(found)} ids, profile {profiles(found)}. {counted(found)}."), "", "## Findings", ""]
     for number, finding in enumerate(told_findings(found), start=1):
-        lines.append(fill(f"{number}. {finding['text']}", WIDTH, subsequent_indent="   ", break_on_hyphens=False))
+        lines.append(item(finding["text"], f"{number}."))
         for proof in finding["proofs"]:
             text = f"   - `{proof['where']}`: {cell(proof['text'])}. {cell(proof['measured'])}; {proof['verdict']}."
             lines.append(fill(text, WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False))
     lines += ["", "## Errata", ""]
     found_errata = [(one["paper"].name, one["erratum"]) for one in errata(found)]
     rows = ((name, erratum.where, erratum.text, f"`{erratum.proof}`") for name, erratum in found_errata)
-    lines += table("paper, where, what, proof", rows)
+    lines += listed("paper, where, what, proof", rows)
     lines += ["", "## Pages", ""]
     there = {one.definition.paper for one in found}
     lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if name in there]
@@ -289,71 +253,24 @@ def index(found: list[Findings]) -> str:
     lines += ["## Claims that say nothing about their scheme", ""]
     told = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
     empty = [(one["id"], one["claim"], one["with"]) for one in says_nothing(found)]
-    lines += [paragraph(told), "", *table("id, claim, holds also with", empty)]
+    lines += [paragraph(told), "", *listed("id, claim, holds also with", empty)]
     lines += ["", *warm_ups(found)]
     verdicts = tally([one.verdict for one in found])
     lines += ["", "## Ids by their worst claim", "", paragraph(f"{len(found)} ids: {verdicts}.")]
     return "\n".join(lines) + "\n"
 
 
-def slim(one: Findings) -> dict[str, Any]:
-    """A document without what no page shows; the grid stays, and the first runs of some ids."""
-    document = dict(one.document)
-    data = document.pop("data")
-    base = data.get(BASE_READING, {"error": None, "rows": []})
-    simulated = [row for row in base["rows"] if not row.get("exact")]
-    document["main"] = base["rows"][0]["scheme"] if base["rows"] else ""
-    document["probe"] = [{**row, "values": row["values"][:1]} for row in simulated[:PROBED_ROWS]]
-    if one.definition.name not in PROBES:
-        document["probe"] = []
-    shown, _ = IN_FULL.get(one.definition.name, ("", ""))
-    whole = one.definition.name in WHOLE
-    kept = base["rows"] if whole else [row for row in base["rows"] if row["measure"] == shown]
-    keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in kept]
-    document["data"] = {BASE_READING: {**base, "rows": keep}}
-    del document["engine"]  # of the machine that ran it; the runs that are kept tell whether another one agrees
-    return document
+def files() -> Files:
+    """The pages of the papers; the figures of our own campaigns are stored as they were drawn."""
+    for name, text in pages(stored()).items():
+        yield TARGET / name, text
 
 
-def take_over(directory: Path) -> None:
-    """Store what a reproduction found; of ids that it does not have, what is stored stays."""
-    new = {one["id"]: one for one in map(slim, Workspace(directory).all())}
-    old = {one["id"]: one for one in json.loads(gzip.decompress(STORED.read_bytes()))}
-    documents = [(old | new)[name] for name in names() if name in old | new]
-    text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
-    TARGET.mkdir(exist_ok=True)
-    FIGURES.mkdir(exist_ok=True)
-    for document in documents:
-        drawn = directory / "figures" / f"{document['id']}.svg"
-        if document["paper"] == "cross" and drawn.exists():
-            files.write_bytes(FIGURES / drawn.name, drawn.read_bytes())
-    files.write_bytes(STORED, gzip.compress(text.encode(), 9, mtime=0))
-
-
-def stored() -> list[Findings]:
-    """What is stored."""
-    documents = json.loads(gzip.decompress(STORED.read_bytes()))
-    return [Findings(definition(document["id"]), document) for document in documents]
-
-
-def pages() -> dict[str, str]:
-    """Every page by its name, from what is stored."""
-    found = stored()
+def pages(found: list[Findings]) -> dict[str, str]:
+    """Every page by its name."""
     told = {"README.md": index(found)}
     for name in PAPERS:
         if some := [one for one in found if one.definition.paper == name]:
             told[f"{name}.md"] = page(name, some)
     told["calibration.md"] = calibration(next(one for one in found if one.definition.name == "X1"))
     return told
-
-
-def main() -> None:
-    """Write every page."""
-    if len(sys.argv) > 1:
-        take_over(Path(sys.argv[1]))
-    for name, text in pages().items():
-        (TARGET / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

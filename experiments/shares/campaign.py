@@ -1,25 +1,22 @@
 #!/usr/bin/env python3
 """Measure how far flows are from their max-min shares, discipline by discipline, on one of the sets of loads.py.
 
-Each finished run is a line of a CSV file, kept as soon as it is there: a run that is in the file is not made again. See
-README.md beside this file.
+Each finished run is a line of a file, written as soon as it ends; what is in that file or in runs.csv.xz is not run
+again. See README.md beside this file.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from multiprocessing import Pool
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import fairdrop
 from experiments import ROOT
+from experiments.digests import Row, Runs, arguments
 from experiments.shares.loads import SETS, Load
 from fairdrop.measures import jain_index
 
@@ -42,7 +39,8 @@ ABLATIONS = (
 PROGRAM = ROOT / "target" / "release" / "examples" / "ablations"
 KEYS = ("set", "load", "discipline", "seed")
 MEASURES = ("greedy", "greedy_worst", "tcp", "tcp_worst_class", "jain_tcp", "wait_p99_ms", "utilisation", "mice_part")
-Row = dict[str, Any]
+DIGEST = Path(__file__).with_name("runs.csv.xz")
+Key = tuple[str, str, str, str]
 #: Which set or table, load, discipline, seed.
 Task = tuple[str, Load, str, int]
 
@@ -116,9 +114,9 @@ def _mean(values: Sequence[float]) -> Any:
 
 
 def campaign(
-    which: str, disciplines: Iterable[str], store: Path, processes: int, only: str = "", most_seeds: int = 99
-) -> list[Row]:
-    """Makes the runs that ``store`` lacks; returns all of them, in the order of loads."""
+    which: str, disciplines: Iterable[str], runs: Runs, processes: int, only: str = "", most_seeds: int = 99
+) -> dict[Key, Row]:
+    """Makes the runs that are missing; returns all of them, in the order of loads."""
     tasks = [
         (which, load, discipline, seed)
         for load in SETS[which]()
@@ -126,52 +124,19 @@ def campaign(
         for discipline in disciplines
         for seed in range(load.first_seed, load.first_seed + min(load.seeds, most_seeds))
     ]
-    make_runs(tasks, measure, store, (*KEYS, *MEASURES), processes)
-    done = {tuple(row[name] for name in KEYS): row for row in read(store)}
-    return [done[key_of(task)] for task in tasks]
+    return made(runs, tasks, measure, processes)
 
 
-def make_runs(
-    tasks: Iterable[Task], measure: Callable[[Task], Row], store: Path, columns: Sequence[str], processes: int
-) -> None:
-    """Makes the runs that ``store`` lacks. The first four columns are the key; a run is a line as soon as it ends."""
-    _cut_off(store)
-    done = {tuple(row[key] for key in columns[:4]) for row in read(store)}
-    missing = [task for task in tasks if key_of(task) not in done]
-    new = not store.exists() or not store.stat().st_size
-    with store.open("a", newline="") as file, Pool(processes) as pool:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        for number, row in enumerate(pool.imap_unordered(measure, missing), 1):
-            shown = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()}
-            writer.writerow(shown)
-            file.flush()
-            print(f"\r{number} of {len(missing)} runs", end="", file=sys.stderr, flush=True)
-    if missing:
-        print(file=sys.stderr)
+def made(runs: Runs, tasks: Iterable[Task], measure: Callable[[Task], Row], processes: int) -> dict[Key, Row]:
+    """Makes the runs that are missing; returns those of the tasks, in their order."""
+    by_key = {key_of(task): task for task in tasks}
+    runs.make(by_key.items(), measure, processes)
+    return {key: runs.done[key] for key in by_key}
 
 
-def key_of(task: Task) -> tuple[str, str, str, str]:
+def key_of(task: Task) -> Key:
     """By which the run is known in a store."""
     return task[0], task[1].name, task[2], str(task[3])
-
-
-def read(store: Path) -> list[dict[str, str]]:
-    """The stored runs; none where there is no store."""
-    if not store.exists():
-        return []
-    with store.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _cut_off(store: Path) -> None:
-    """Removes a last line that was not written to its end."""
-    text = store.read_text() if store.exists() else ""
-    if text and not text.endswith("\n"):
-        whole = store.with_suffix(".new")
-        whole.write_text(text[: text.rfind("\n") + 1])
-        whole.replace(store)
 
 
 def by_load(rows: list[Row]) -> list[str]:
@@ -211,21 +176,22 @@ def over_loads(rows: list[Row]) -> list[dict[str, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, "shares")
     parser.add_argument("set", choices=SETS)
     parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
     others = parser.add_mutually_exclusive_group()
     others.add_argument("--rivals", action="store_true", help="the disciplines of the table of rivals")
     others.add_argument("--ablations", action="store_true", help="those of the table of ablations")
-    parser.add_argument("--store", type=Path, help="CSV file of finished runs (results/shares.csv)")
     parser.add_argument("--only", default="", help="loads whose names hold this")
     parser.add_argument("--seeds", type=int, default=99, help="at most so many seeds of each load")
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--keep", action="store_true", help="add the runs to runs.csv.xz, which the page is made from")
     args = parser.parse_args()
-    store = args.store or Path("results") / "shares.csv"
-    store.parent.mkdir(parents=True, exist_ok=True)
     disciplines = RIVALS if args.rivals else ABLATIONS if args.ablations else args.disciplines
-    rows = campaign(args.set, disciplines, store, args.processes, args.only, args.seeds)
+    runs = Runs(DIGEST, args.store, KEYS, MEASURES)
+    found = campaign(args.set, disciplines, runs, args.processes, args.only, args.seeds)
+    if args.keep:
+        runs.keep(found)
+    rows = list(found.values())
     if args.set != "validation":
         print("\n".join(by_load(rows)))
     for line in over_loads(rows):

@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Write the tables of docs/background/collar.md from the stored runs beside this file.
+"""Tables of docs/background/collar.md from the stored runs beside this file.
 
 Intervals hold 95 %: Student's over seeds where a load has several, and by resampling whole loads (1,000 times) where a
 figure is of a distribution over loads.
@@ -9,16 +8,15 @@ from __future__ import annotations
 
 import math
 import random
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from statistics import mean, median, stdev
 
 from experiments import DOCS
-from experiments.shares.campaign import ABLATIONS, DISCIPLINES, RIVALS, Row, read
+from experiments.digests import Row, read
+from experiments.pages import Files, pages_with, table
+from experiments.shares.campaign import ABLATIONS, DIGEST, DISCIPLINES, RIVALS
 from experiments.shares.loads import SETS, Load
 
-HERE = Path(__file__).resolve().parent
 PAGE = DOCS / "background" / "collar.md"
 # Two-sided 95 % of Student's distribution, by degrees of freedom; with more than these, that of 10 is wide enough.
 _STUDENT = (0.0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
@@ -54,9 +52,10 @@ _NAMES = {
 _SPREAD = (("greedy", False), ("tcp", True), ("jain_tcp", True), ("wait_p99_ms", False), ("utilisation", True))
 
 
-def main() -> None:
-    rows = read(HERE / "runs.csv")
-    made = {
+def files() -> Files:
+    """The tables of the page."""
+    rows = read(DIGEST)
+    tables = {
         "short": short(rows),
         "goals": goals(rows),
         "fresh": fresh(rows),
@@ -65,41 +64,30 @@ def main() -> None:
         "rivals": beside(rows, (*DISCIPLINES, *RIVALS)),
         "ablations": beside(rows, ("collar", "csfq", "afd", *ABLATIONS)),
     }
-    new = PAGE.with_suffix(".new")
-    new.write_text(with_tables(PAGE.read_text(), "shares", made))
-    new.replace(PAGE)
-
-
-def with_tables(text: str, kind: str, tables: Mapping[str, str]) -> str:
-    """The page with these tables between `<!-- kind: name -->` and the next end."""
-    section = re.compile(rf"<!-- {kind}: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
-    return section.sub(lambda found: f"<!-- {kind}: {found[1]} -->\n\n{tables[found[1]]}\n\n<!-- end -->", text)
+    yield from pages_with("shares", tables, PAGE)
 
 
 def goals(rows: Sequence[Row]) -> str:
     """COLLAR beside the prototype, or the goal where the prototype missed it, row by row."""
-    lines = ["| load | measure | goal | COLLAR | |", "| --- | --- | ---: | ---: | --- |"]
+    lines = []
     for load, measure, goal, more in _GOALS:
         values = _values(rows, "fresh", load, "collar", measure)
         met = mean(values) >= goal if more else mean(values) <= goal
         sign = "≥" if more else "≤"
         verdict = "met" if met else "**missed**"
-        lines.append(f"| {load} | {_NAMES[measure]} | {sign} {goal:g} | {interval(values)} | {verdict} |")
-    return "\n".join(lines)
+        lines.append([load, _NAMES[measure], f"{sign} {goal:g}", interval(values), verdict])
+    return table(["load", "measure", "goal", "COLLAR", ""], lines, 2)
 
 
 def fresh(rows: Sequence[Row]) -> str:
     """UDP over its share, and long TCP over its, where there is UDP."""
-    lines = [
-        "| load | " + " | ".join(f"UDP: {name}" for name in DISCIPLINES) + " | TCP: collar | TCP: fq_codel |",
-        "| --- |" + " ---: |" * (len(DISCIPLINES) + 2),
-    ]
+    lines = []
     for load in dict.fromkeys(row["load"] for row in rows if row["set"] == "fresh"):
         cells = [_values(rows, "fresh", load, name, "greedy") for name in DISCIPLINES]
         if cells[0]:
             cells += [_values(rows, "fresh", load, name, "tcp") for name in ("collar", "fq_codel")]
-            lines.append(f"| {load} | " + " | ".join(map(interval, cells)) + " |")
-    return "\n".join(lines)
+            lines.append([load, *map(interval, cells)])
+    return table(["load", *(f"UDP: {name}" for name in DISCIPLINES), "TCP: collar", "TCP: fq_codel"], lines, 1)
 
 
 def short(rows: Sequence[Row]) -> str:
@@ -114,40 +102,36 @@ def short(rows: Sequence[Row]) -> str:
         (f"long TCP over its fair share on the worst tenth of {all_loads} loads, at most", "tcp", True, least_of),
         ("99th percentile of the wait, ms: median", "wait_p99_ms", False, median_of),
     )
-    lines = ["| | " + " | ".join(DISCIPLINES) + " |", "| --- |" + " ---: |" * len(DISCIPLINES)]
-    for told, measure, more, of in asked:
-        cells = " | ".join(_shown(of(_by_load(rows, name, measure, more))) for name in DISCIPLINES)
-        lines.append(f"| {told} | {cells} |")
-    return "\n".join(lines)
+    lines = [
+        [told, *(_shown(of(_by_load(rows, name, measure, more))) for name in DISCIPLINES)]
+        for told, measure, more, of in asked
+    ]
+    return table(["", *DISCIPLINES], lines, 1)
 
 
 def validation(rows: Sequence[Row]) -> str:
     """Distributions over the loads of the validation set, means over the seeds of each."""
-    lines = ["| over loads | " + " | ".join(DISCIPLINES) + " |", "| --- |" + " ---: |" * len(DISCIPLINES)]
+    lines = []
     for measure, more in _SPREAD:
         by = [_by_load(rows, name, measure, more) for name in DISCIPLINES]
         for label, of in _parts(more):
-            cells = " | ".join(_resampled(values, of) for values in by)
-            lines.append(f"| {_NAMES[measure]}: {label} | {cells} |")
+            lines.append([f"{_NAMES[measure]}: {label}", *(_resampled(values, of) for values in by)])
     limits: tuple[tuple[str, bool, float], ...] = (("greedy", False, 1.3), ("tcp", True, 0.8))
     for measure, more, limit in limits:
         by = [_by_load(rows, name, measure, more) for name in DISCIPLINES]
         kept = [[100.0 * (value >= limit if more else value <= limit) for value in values] for values in by]
-        parts = [_resampled(values, mean) for values in kept]
-        sign = "at least" if more else "at most"
-        lines.append(f"| {_NAMES[measure]}: {sign} {limit:g}, % of {len(by[0])} loads | " + " | ".join(parts) + " |")
-    return "\n".join(lines)
+        label = f"{_NAMES[measure]}: {'at least' if more else 'at most'} {limit:g}, % of {len(by[0])} loads"
+        lines.append([label, *(_resampled(values, mean) for values in kept)])
+    return table(["over loads", *DISCIPLINES], lines, 1)
 
 
 def worst(rows: Sequence[Row]) -> str:
     """The loads on which UDP has most under COLLAR."""
     by = {name: dict(_means(rows, name, "greedy")) for name in DISCIPLINES}
     described = {load.name: _described(load) for load in SETS["validation"]()}
-    lines = ["| load | " + " | ".join(DISCIPLINES) + " |", "| --- |" + " ---: |" * len(DISCIPLINES)]
-    for load in sorted(by["collar"], key=lambda load: -by["collar"][load])[:12]:
-        cells = " | ".join(_shown(by[name][load]) for name in DISCIPLINES)
-        lines.append(f"| {described[load]} | {cells} |")
-    return "\n".join(lines)
+    most = sorted(by["collar"], key=lambda load: -by["collar"][load])[:12]
+    lines = [[described[load], *(_shown(by[name][load]) for name in DISCIPLINES)] for load in most]
+    return table(["load", *DISCIPLINES], lines, 1)
 
 
 def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
@@ -156,10 +140,7 @@ def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
     rows = [row for row in rows if row["set"] == "validation" and row["seed"] == first[row["load"]]]
     there = [name for name in disciplines if any(row["discipline"] == name for row in rows)]
     head = [f"{_NAMES[measure]}: {label}" for measure in ("greedy", "tcp") for label in ("median", "worst tenth, from")]
-    lines = [
-        "| discipline | " + " | ".join(head) + " | " + _NAMES["jain_tcp"] + " | " + _NAMES["wait_p99_ms"] + " |",
-        "| --- |" + " ---: |" * 6,
-    ]
+    lines = []
     # From fair to unfair, whichever way.
     unfair = {name: abs(math.log(max(median(_by_load(rows, name, "greedy", False)), 1e-9))) for name in there}
     for name in sorted(there, key=lambda name: unfair[name]):
@@ -169,8 +150,8 @@ def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
             for _, of in _parts(more)
         ]
         cells += [_resampled(_by_load(rows, name, measure, True), median) for measure in ("jain_tcp", "wait_p99_ms")]
-        lines.append(f"| {_called(name)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append([_called(name), *cells])
+    return table(["discipline", *head, _NAMES["jain_tcp"], _NAMES["wait_p99_ms"]], lines, 1)
 
 
 def _called(discipline: str) -> str:
@@ -230,7 +211,3 @@ def _resampled(values: Sequence[float], of: Callable[[Sequence[float]], float]) 
 
 def _shown(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
-
-
-if __name__ == "__main__":
-    main()

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 import fairdrop
+from experiments.digests import as_csv, store, text_of
 from experiments.validation.beside_ns2 import SCRIPT, installed
 from experiments.validation.checks import Check, Section
 
@@ -301,25 +302,23 @@ def section(seeds: int, duration_s: int) -> Section | None:
         "bytes (with Vegas one more from flow to flow), and hosts' links of 9.7 Mb/s, keep packets and timers from "
         "meeting in the same nanosecond, where "
         "ns-2 lets the rounding of its clock decide. Where two meet all the same, the run is known to differ from "
-        "there on (TIES in validation/packet_by_packet.py), and is compared again with the host of that flow a "
-        "nanosecond nearer, which decides as ns-2 does: then all has to be the same."
+        "there on (TIES in experiments/validation/packet_by_packet.py), and is compared again with the host of that "
+        "flow a nanosecond nearer, which decides as ns-2 does: then all has to be the same."
     )
     return Section("Packet by packet beside ns-2", text, checks, [])
 
 
 def write_recording(file: Path, drawn: Drawn, arrivals: list[Arrival]) -> None:
     """A line with the random numbers, then a row for each packet that came."""
-    temporary = file.with_suffix(".tmp")
-    with temporary.open("w", encoding="utf-8", newline="") as out:
-        out.write(f"# {json.dumps(drawn._asdict())}\n")
-        rows = csv.writer(out, lineterminator="\n")
-        rows.writerow(["time_us", "flow", "segment", "lost"])
-        rows.writerows([time_ns // 1000, flow, segment, int(lost)] for time_ns, flow, segment, lost in arrivals)
-    temporary.replace(file)
+    rows = [
+        {"time_us": time_ns // 1000, "flow": flow, "segment": segment, "lost": int(lost)}
+        for time_ns, flow, segment, lost in arrivals
+    ]
+    store(file, f"# {json.dumps(drawn._asdict())}\n{as_csv(rows)}")
 
 
 def read_recording(file: Path) -> tuple[Drawn, list[Arrival]]:
-    head, *lines = file.read_text(encoding="utf-8").splitlines()
+    head, *lines = text_of(file).splitlines()
     rows = csv.DictReader(lines)
     arrivals = [
         Arrival(int(row["time_us"]) * 1000, int(row["flow"]), int(row["segment"]), row["lost"] == "1") for row in rows
@@ -336,7 +335,7 @@ def main() -> None:
         parser.error("ns-2 is not installed (Debian's package ns2)")
     folder.mkdir(parents=True, exist_ok=True)
     for name, (sender, load) in RECORDED.items():
-        write_recording(folder / f"{name}.csv", *theirs(command, sender, load, RECORDED_S, seed=1))
+        write_recording(folder / f"{name}.csv.xz", *theirs(command, sender, load, RECORDED_S, seed=1))
 
 
 if __name__ == "__main__":

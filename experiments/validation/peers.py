@@ -1,6 +1,6 @@
 """Write what ns-2 and Linux have where a paper prints a number: ``python -m experiments.validation.peers``.
 
-Linux's values are those of `make fidelity` (`experiments/fidelity/summary.csv`), ns-2's are run here, where it is
+Linux's values are those of `make fidelity` (`experiments/fidelity/summary.csv.xz`), ns-2's are run here, where it is
 installed; otherwise those that are there stay. The pages of the reproduction show them beside ours.
 
 Stock ns-2 has no CHOKe, CHOKeW, WARD or FRED, so it says something of the numbers that are printed for DropTail, RED
@@ -10,8 +10,6 @@ ns-2 2.35 has them by default, with the window and the smallest timeout of the d
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import subprocess
 from collections.abc import Callable, Iterable
@@ -20,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments import ROOT
+from experiments.digests import as_csv, read, store
+from experiments.fidelity.cells import SUMMARY
 from experiments.validation.beside_ns2 import SCRIPT, installed
 from fairdrop.estimate import estimate
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.definitions import definition
 
 TARGET = ROOT / "python" / "fairdrop" / "papers" / "peers.csv"
-LINUX = ROOT / "experiments" / "fidelity" / "summary.csv"
-FIELDS = ("id", "measure", "scheme", "at", "peer", "mean", "half", "runs", "command")
 NS2_SEEDS = 10
 # Ids with the runs of figure 5 and of figure 3: measure, its column, axis of the rate.
 FIGURE_5 = (
@@ -58,8 +56,7 @@ def row(place: tuple[str, str, str, dict[str, Any]], peer: str, values: list[flo
 
 def linux() -> list[dict[str, Any]]:
     """Live runs with the kernel's Reno."""
-    with LINUX.open(encoding="utf-8") as file:
-        runs = [run for run in csv.DictReader(file) if (run["side"], run["control"]) == ("live", "reno")]
+    runs = [run for run in read(SUMMARY) if (run["side"], run["control"]) == ("live", "reno")]
     found = []
     for scheme, ours in SCHEMES.items():
         for figure, wanted in (("fig5", FIGURE_5), ("fig3", FIGURE_3)):
@@ -171,16 +168,8 @@ def ns2(command: str) -> list[dict[str, Any]]:
 def main() -> None:
     """Write the table."""
     command = installed()
-    if command is None:
-        with TARGET.open(encoding="utf-8") as file:
-            theirs = [one for one in csv.DictReader(file) if one["peer"] == "ns-2"]
-    else:
-        theirs = ns2(command)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows([*theirs, *linux()])
-    TARGET.write_text(out.getvalue(), encoding="utf-8")
+    theirs = ns2(command) if command else [one for one in read(TARGET) if one["peer"] == "ns-2"]
+    store(TARGET, as_csv([*theirs, *linux()]))
 
 
 if __name__ == "__main__":

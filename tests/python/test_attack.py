@@ -63,7 +63,7 @@ def test_attackers_send_what_they_say(words: str) -> None:
 
 def _rates(name: str, goal: str, words: str) -> float:
     about = attack.Task(ROAD, senders.GOALS[goal], name, words, 1)
-    return senders.score(about.goal, ROAD, senders.read(words), attack.measure(about)[1])
+    return senders.score(about.goal, ROAD, senders.read(words), attack.measure(about))
 
 
 def test_scores() -> None:
@@ -97,5 +97,5 @@ def test_searches_are_resumed(tmp_path: Path) -> None:
 
 def test_the_page_is_that_of_the_results() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
-    assert page.made(text) == text
+    assert dict(page.files()) == {page.PAGE: text}
     assert text.count("worst found**") == len(senders.ROADS) * sum(bool(g.knobs(ROAD)) for g in senders.GOALS.values())

@@ -13,7 +13,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_packet_is_that_of_ns2(root, name):
-    drawn, peers = packets.read_recording(root / "tests" / "ns2" / f"{name}.csv")
+    drawn, peers = packets.read_recording(root / "tests" / "ns2" / f"{name}.csv.xz")
     sender, load = packets.RECORDED[name]
     check = packets.compare(name, packets.ours(sender, load, packets.RECORDED_S, drawn), peers)
     assert check.holds, check.why
@@ -29,12 +29,12 @@ def test_everything_recorded_is_compared():
 
 
 def test_the_flavours_differ(root):
-    recorded = [packets.read_recording(root / "tests" / "ns2" / f"{name}.csv")[1] for name in packets.RECORDED]
+    recorded = [packets.read_recording(root / "tests" / "ns2" / f"{name}.csv.xz")[1] for name in packets.RECORDED]
     assert all(packets.common(one, other) < len(one) for one in recorded for other in recorded if one is not other)
 
 
 def test_a_difference_is_found_and_named(root):
-    _, peers = packets.read_recording(root / "tests" / "ns2" / "reno.csv")
+    _, peers = packets.read_recording(root / "tests" / "ns2" / "reno.csv.xz")
     packet = peers[700]
     for change in ({"flow": 99}, {"segment": 12345}, {"lost": not packet.lost}, {"time_ns": packet.time_ns + 3000}):
         mine = [*peers[:700], packet._replace(**change), *peers[701:]]
@@ -49,7 +49,7 @@ def test_a_difference_is_found_and_named(root):
 def tie(root, monkeypatch):
     """A recorded run as if it were the one with a tie, and what is compared with it: by default as it is known."""
     key, known = next(iter(packets.TIES.items()))
-    drawn, peers = packets.read_recording(root / "tests" / "ns2" / "reno-red.csv")
+    drawn, peers = packets.read_recording(root / "tests" / "ns2" / "reno-red.csv.xz")
     monkeypatch.setitem(packets.TIES, key, known._replace(packets=700))
     other = [*peers[:700], peers[700]._replace(lost=not peers[700].lost), *peers[701:]]
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from experiments.comparison import page as comparison
+from experiments.pages import filled
 from experiments.reproduction import page as maker
+from experiments.reproduction import results
 from fairdrop import reproduce
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.reading import headlines
@@ -20,31 +22,29 @@ PROBED = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", 
 
 @pytest.fixture(scope="module")
 def stored():
-    return {one.definition.name: one for one in maker.stored()}
+    return {one.definition.name: one for one in results.stored()}
 
 
 def test_pages_are_what_the_stored_results_give(root):
     """Nobody edits a page by hand, and a change of the judge's words is seen."""
-    folder = root / "docs" / "reproduction"
-    for name, text in maker.pages().items():
-        again = "python -m experiments.reproduction.page"
-        assert (folder / name).read_text(encoding="utf-8") == text, f"{name} is another page: {again}"
+    for path, text in maker.files():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is another page: make pages"
 
 
 def test_the_comparison_is_what_the_stored_results_give(root, stored):
-    again = "python -m experiments.comparison.page"
     page = (root / "docs" / "comparison.md").read_text(encoding="utf-8")
-    assert comparison.page(stored["X7"]) == page, again
+    assert comparison.page(stored["X7"]) == page, "make pages"
     collar = (root / "docs" / "background" / "collar.md").read_text(encoding="utf-8")
-    assert comparison.with_papers(collar, stored["X21"]) == collar, again
+    tests = {"papers": comparison.papers(stored["X21"])}
+    assert filled(collar, "comparison", tests) == collar, "make pages"
     # A number that was changed by hand is seen.
-    assert comparison.with_papers(collar.replace("| CHOKe fig. 3", "| Choke fig. 3"), stored["X21"]) == collar
+    assert filled(collar.replace("| CHOKe fig. 3", "| Choke fig. 3"), "comparison", tests) == collar
 
 
 def test_every_result_is_of_the_present_definition(stored):
     """Every id of the five papers is there and as it was run; campaigns of our own may be newer than the pages."""
     old = [name for name, one in stored.items() if not one.follows_definition and not one.definition.is_own]
-    again = "fairdrop reproduce; python -m experiments.reproduction.page reproduction"
+    again = "fairdrop reproduce; python -m experiments.reproduction.results reproduction"
     assert not old, f"{', '.join(old)}: changed since the pages were made: {again}"
     missing = [name for name in reproduce.names() if name not in stored and not reproduce.definition(name).is_own]
     assert not missing, f"{', '.join(missing)} not on the pages: {again}"

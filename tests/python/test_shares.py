@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import fairdrop
+from experiments.digests import Runs
 from experiments.shares import campaign as bench
 from experiments.shares import loads
 
@@ -69,13 +70,18 @@ def test_a_flood_is_seen_and_judged() -> None:
 def test_work_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(bench.SETS, "development", lambda: iter([_flood()]))
     store = tmp_path / "store.csv"
-    first = bench.campaign("development", ["droptail"], store, 1)
-    both = bench.campaign("development", ["droptail", "collar"], store, 1)
+
+    def campaign(*disciplines: str) -> list[dict[str, str]]:
+        return list(
+            bench.campaign("development", disciplines, Runs(None, store, bench.KEYS, bench.MEASURES), 1).values()
+        )
+
+    first, both = campaign("droptail"), campaign("droptail", "collar")
     assert [row["discipline"] for row in both] == ["droptail", "collar"] and both[0] == first[0]
     assert len(store.read_text().splitlines()) == 3
     # A line that was cut off is made anew.
     store.write_text(store.read_text()[:-12])
-    assert bench.campaign("development", ["droptail", "collar"], store, 1) == both
+    assert campaign("droptail", "collar") == both
 
 
 def test_settings_reach_the_queue() -> None:

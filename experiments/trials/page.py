@@ -1,0 +1,130 @@
+"""Tables of docs/background/collar.md and collar-theory.md from trials.csv.xz."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from statistics import mean
+
+from experiments.digests import Row, read
+from experiments.pages import Files, pages_with, table
+from experiments.shares.page import PAGE, interval
+from experiments.trials.campaign import (
+    DIGEST,
+    TABLES,
+    TRIED,
+    WHOLE,
+    WINDOW_S,
+    WINDOWS,
+    fast,
+    l4s,
+    rules,
+    tried,
+    trips,
+    window_name,
+)
+
+#: Windows of the mean that decides when a link has settled, and the most that it may be.
+MEAN_OF, SETTLED = 4, 1.3
+
+
+def files() -> Files:
+    rows = read(DIGEST)
+    tables = {name: written([row for row in rows if row["table"] == name]) for name, written in WRITTEN.items()}
+    yield from pages_with("trials", tables, PAGE, PAGE.with_name("collar-theory.md"))
+
+
+def of_rules(rows: Sequence[Row]) -> str:
+    """UDP over its share, and Jain's index where TCP is alone."""
+    lines = []
+    for load in rules():
+        has_udp = any(group.offered_bps for group in load.groups)
+        asked = [("greedy", "UDP over its share")] if has_udp else []
+        if not has_udp or "100 CUBIC" in load.name:
+            asked.append(("jain_tcp", "Jain's index of TCP"))
+        for name, told in asked:
+            cells = [interval(values(rows, load.name, one, name)) for one in (WHOLE, *tried())]
+            lines.append([load.name, told, *cells])
+    return table(["load", "measure", "COLLAR", *(name.replace("_", " ") for name in TRIED)], lines, 2)
+
+
+def of_fast(rows: Sequence[Row]) -> str:
+    """UDP and TCP over their shares."""
+    lines = []
+    asked = [(name, one) for name in ("greedy", "tcp") for one in ("collar", "fq_codel")]
+    for load in fast():
+        cells = [interval(values(rows, load.name, one, name)) for name, one in asked]
+        lines.append([load.name, f"{load.warm_up_s:g}, {load.duration_s:g}", *cells])
+    head = ["load", "from, to, s", "UDP: COLLAR", "UDP: FQ-CoDel", "TCP: COLLAR", "TCP: FQ-CoDel"]
+    return table(head, lines, 2)
+
+
+def of_settling(rows: Sequence[Row]) -> str:
+    """The first windows, and from when on UDP has at most 1.3 shares."""
+    shown = (0, 1, 2, 4, 6, 8)
+    head = [f"{WINDOW_S * at:g} to {WINDOW_S * (at + 1):g} s" for at in shown]
+    lines = []
+    for start, told in ((0.0, "with TCP"), (60.0, "a minute later")):
+        for discipline in TABLES["settling"].disciplines:
+            by = [values(rows, window_name(start, at), discipline, "greedy") for at in range(WINDOWS)]
+            lines.append([told, f"`{discipline}`", *(interval(by[at]) for at in shown), settled(by)])
+    return table(["UDP", "discipline", *head, "settled after, s"], lines, 2)
+
+
+def settled(by: Sequence[Sequence[float]]) -> str:
+    """From when on the mean over seeds of ten seconds stays at most 1.3, and where that is for 95 % of seeds drawn."""
+
+    def since(seeds: Sequence[int]) -> float:
+        means = [mean(by[at][seed] for seed in seeds) for at in range(WINDOWS)]
+        of_ten = [mean(means[at : at + MEAN_OF]) for at in range(WINDOWS - MEAN_OF + 1)]
+        over = [at for at, value in enumerate(of_ten) if value > SETTLED]
+        return WINDOW_S * (over[-1] + 1) if over else 0.0
+
+    dice, seeds = random.Random(1), range(len(by[0]))
+    drawn = sorted(since(dice.choices(seeds, k=len(seeds))) for _ in range(1000))
+    return f"{since(seeds):g} ({drawn[25]:g} to {drawn[974]:g})"
+
+
+def of_l4s(rows: Sequence[Row]) -> str:
+    """Mb/s of a flow, and mean waits."""
+    names = {"collar": "COLLAR", "collar_with_square_marks": "with marks alike", "dualpi2": "DualPI2"}
+    lines = []
+    for load in l4s():
+        for discipline, told in names.items():
+            cells = []
+            for name, unit in (("bps", 1e6), ("wait_ms", 1.0)):
+                for place in ("first", "second"):
+                    found = values(rows, load.name, discipline, f"{place}_{name}")
+                    cells.append(interval([value / unit for value in found]))
+            lines.append([load.name, told, *cells])
+    head = ["flows", "over", "Prague, Mb/s each", "others, Mb/s each", "Prague waits, ms", "others wait, ms"]
+    return table(head, lines, 2)
+
+
+def of_trips(rows: Sequence[Row]) -> str:
+    """Utilisation and mean wait."""
+    names = {"collar": "COLLAR", "collar_with_slow_gains": "slow gains", "dualpi2": "PI2", "fq_codel": "FQ-CoDel"}
+    told = [f"{what}: {name}" for what in ("utilisation, %", "wait, ms") for name in names.values()]
+    lines = []
+    for load in trips():
+        cells = []
+        for measure_name, times in (("utilisation", 100.0), ("wait_mean_ms", 1.0)):
+            for name in names:
+                cells.append(interval([times * value for value in values(rows, load.name, name, measure_name)]))
+        lines.append([load.name, *cells])
+    return table(["link", *told], lines, 1)
+
+
+def values(rows: Sequence[Row], load: str, discipline: str, name: str) -> list[float]:
+    """Of each seed, in their order."""
+    found = [row for row in rows if (row["load"], row["discipline"]) == (load, discipline) and row[name] != ""]
+    return [float(row[name]) for row in sorted(found, key=lambda row: int(row["seed"]))]
+
+
+WRITTEN: dict[str, Callable[[Sequence[Row]], str]] = {
+    "l4s": of_l4s,
+    "trips": of_trips,
+    "settling": of_settling,
+    "rules": of_rules,
+    "fast": of_fast,
+}
