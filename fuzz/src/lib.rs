@@ -21,7 +21,8 @@ pub use plugin::plugin;
 pub use ring::ring;
 
 use fairdrop_capture::{KeyKind, Options, read_bytes};
-use fairdrop_sim::scenario::{Scenario, rate_bps, seconds};
+use fairdrop_config::argument::{rate_bps, seconds};
+use fairdrop_sim::scenario::Scenario;
 
 /// Reads a capture (pcap or pcapng) by every flow key; what is read must be as the documentation says.
 pub fn capture(data: &[u8]) {

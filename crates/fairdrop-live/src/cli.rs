@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use fairdrop::{Time, notation};
 use fairdrop_capture::open_regular;
-use fairdrop_sim::scenario::seconds;
+use fairdrop_config::argument::seconds;
 
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
 use crate::control::CtlArgs;

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command, CommandFactory, Parser};
+use fairdrop_config::{FieldSpec, valid};
 use fairdrop_live::cli::Cli;
 use fairdrop_live::config::{DIRECTION, TOP};
-use fairdrop_sim::input::{FieldSpec, valid};
 
 fn docs(page: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page)

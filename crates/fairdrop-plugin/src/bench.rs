@@ -1,8 +1,8 @@
 //! What the functions of [`PluginHost`] work on.
 
 use fairdrop::{DropCause, Ecn, Meta, Packet, Time};
+use fairdrop_config::Value;
 use fairdrop_ffi::{FAIRDROP_ADMIT, Packet as CPacket, PluginHost};
-use fairdrop_sim::input::Value;
 use fairdrop_sim::own::{Desk, Setup, Values};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};

@@ -32,7 +32,8 @@ mod _core {
     use crate::pool::{self, Job};
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
-    use fairdrop_sim::{Arrivals, HostConfig, input, scenario};
+    use fairdrop_config::argument;
+    use fairdrop_sim::{Arrivals, HostConfig, scenario};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::PyBytes;
@@ -53,8 +54,8 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("HEADER", include_str!("../../fairdrop-ffi/include/fairdrop.h"))?;
         module.add("MAX_RESULT_BYTES", MAX_BYTES)?;
-        module.add("MAX_TEXT_BYTES", input::MAX_TEXT_BYTES)?;
-        module.add("MAX_DEPTH", input::MAX_DEPTH)?;
+        module.add("MAX_TEXT_BYTES", fairdrop_config::MAX_TEXT_BYTES)?;
+        module.add("MAX_DEPTH", fairdrop_config::MAX_DEPTH)?;
         module.add("TIME_RESOLUTION", fairdrop_sim::TIME_RESOLUTION)
     }
 
@@ -226,15 +227,16 @@ mod _core {
     /// `ValueError`.
     #[pyfunction]
     fn parse_toml<'py>(py: Python<'py>, text: &str, file: &str) -> PyResult<Bound<'py, PyAny>> {
-        let read = py.detach(|| input::parse(text, file));
-        let root = read.map_err(|problems| PyValueError::new_err(input::Problems(problems).to_string()))?;
+        let read = py.detach(|| fairdrop_config::parse(text, file));
+        let root =
+            read.map_err(|problems| PyValueError::new_err(fairdrop_config::Problems(problems).to_string()))?;
         plain::object_of(py, &root, file, "")
     }
 
     /// Raises `ValueError` where a JSON text is none, or goes too far: too deep, or with a number that is none here.
     #[pyfunction]
     fn check_json(py: Python<'_>, text: &str) -> PyResult<()> {
-        py.detach(|| input::check_json(text)).map_err(PyValueError::new_err)
+        py.detach(|| fairdrop_config::check_json(text)).map_err(PyValueError::new_err)
     }
 
     /// Writes a file under a temporary name and renames it; removes temporary files of it that nobody is writing any
@@ -324,24 +326,24 @@ mod _core {
     /// A rate such as "1mbit" in bit/s.
     #[pyfunction]
     fn rate_bps(text: &str) -> PyResult<u64> {
-        scenario::rate_bps(text).map_err(PyValueError::new_err)
+        argument::rate_bps(text).map_err(PyValueError::new_err)
     }
 
     /// A time such as "20ms" in seconds.
     #[pyfunction]
     fn seconds(text: &str) -> PyResult<f64> {
-        scenario::seconds(text).map_err(PyValueError::new_err)
+        argument::seconds(text).map_err(PyValueError::new_err)
     }
 
     /// A number of packets such as "300p".
     #[pyfunction]
     fn packets(text: &str) -> PyResult<f64> {
-        scenario::packets(text).map_err(PyValueError::new_err)
+        argument::packets(text).map_err(PyValueError::new_err)
     }
 
     /// A size such as "10kB" in bytes.
     #[pyfunction]
     fn bytes(text: &str) -> PyResult<f64> {
-        scenario::bytes(text).map_err(PyValueError::new_err)
+        argument::bytes(text).map_err(PyValueError::new_err)
     }
 }

@@ -1,6 +1,6 @@
 //! Trees of values as plain objects of Python.
 
-use fairdrop_sim::input::{Data, Node, Problem};
+use fairdrop_config::{Data, Node, Problem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

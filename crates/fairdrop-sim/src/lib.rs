@@ -9,7 +9,6 @@ mod control;
 mod engine;
 mod frame;
 mod huge_pages;
-pub mod input;
 pub mod memory;
 mod meter;
 mod network;
@@ -24,7 +23,6 @@ mod run;
 pub mod scenario;
 pub mod trace;
 mod transport;
-mod units;
 
 pub use chances::{TraceFileError, read_chances};
 pub use control::{Control, Late, PARTS};

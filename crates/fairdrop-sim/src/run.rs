@@ -2,7 +2,6 @@
 
 use crate::control::{Control, Late};
 use crate::engine::{Engine, Excess, LossyLink};
-use crate::input::MAX_TEXT_BYTES;
 use crate::memory::Estimate;
 use crate::meter::jain_index;
 use crate::own::{Fault, PartError, Parts};
@@ -16,6 +15,7 @@ use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, Time};
 use fairdrop_capture::open_regular;
+use fairdrop_config::MAX_TEXT_BYTES;
 use std::io;
 use std::path::Path;
 use thiserror::Error;

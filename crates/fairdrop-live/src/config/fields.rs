@@ -1,7 +1,7 @@
 //! The fields of a link's file.
 
 use fairdrop::Kind;
-use fairdrop_sim::input::{ANY_RATE, FieldKind, FieldSpec, field};
+use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, field};
 
 /// Frame buffers of one direction at most.
 pub(super) const MOST_BUFFERS: u32 = 1 << 22;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use fairdrop::{AnyParams, Time};
 use fairdrop_capture::{KeyKind, LinkType};
+use fairdrop_config::{Node, Origin, Problem, Problems, Report, Section};
 use fairdrop_link::Chances;
-use fairdrop_sim::input::{self, Node, Origin, Problem, Problems, Report, Section};
 use fairdrop_sim::own::Parts;
+use fairdrop_sim::read_chances;
 use fairdrop_sim::scenario::QueueConfig;
-use fairdrop_sim::{Control, read_chances};
 
 use crate::frame::FramePool;
 use crate::host::DirectionConfig;
@@ -80,7 +80,7 @@ const MEAN_BYTES: u64 = 500;
 /// # Errors
 /// It is neither a rate nor a file that exists.
 pub fn setting_of(direction: &str, link: &str) -> Result<String, String> {
-    if fairdrop_sim::scenario::rate_bps(link).is_ok() {
+    if fairdrop_config::argument::rate_bps(link).is_ok() {
         return Ok(format!("{direction}.rate={link:?}"));
     }
     if Path::new(link).is_file() {
@@ -99,15 +99,15 @@ impl TwoWay {
     /// Everything that is wrong, each with its line or setting, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<Self, Problems> {
         let read = |settings: &[String]| Self::read(text, file, settings);
-        let blamed =
-            |problems| input::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default());
+        let blamed = |problems| {
+            fairdrop_config::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default())
+        };
         read(settings).map_err(|problems| Problems(blamed(problems)))
     }
 
     fn read(text: &str, file: &str, settings: &[String]) -> Result<Self, Vec<Problem>> {
-        let (root, source) = input::read(text, file, settings)?;
-        let control = Control::default();
-        let mut report = Report::new(file, &control);
+        let (root, source) = fairdrop_config::read(text, file, settings)?;
+        let mut report = Report::new(file);
         let top = Section::read(Some(&root), "", TOP, &["queue", "up", "down"], &mut report);
         let common = root.get("queue");
         let [up, down] = DIRECTIONS.map(|name| OneWay::read(root.get(name), name, common, &mut report));
@@ -148,7 +148,7 @@ impl TwoWay {
 }
 
 impl OneWay {
-    fn read(node: Option<&Node>, path: &str, common: Option<&Node>, report: &mut Report<'_>) -> Self {
+    fn read(node: Option<&Node>, path: &str, common: Option<&Node>, report: &mut Report) -> Self {
         let section = Section::read(node, path, DIRECTION, &["queue"], report);
         let own = node.and_then(|node| node.get("queue"));
         let parts = Parts::default();
@@ -242,7 +242,7 @@ fn buffers_for(pace: &Pace, impairments: &Impairments, limit: u32) -> u32 {
     (f64::from(limit) + under_way + 128.0).min(f64::from(fields::MOST_BUFFERS)) as u32
 }
 
-fn pace(section: &Section, report: &mut Report<'_>) -> Pace {
+fn pace(section: &Section, report: &mut Report) -> Pace {
     let (rate, trace) = (section.number("rate"), section.text("trace"));
     match (rate, trace) {
         (Some(_), Some(_)) => {

@@ -5,7 +5,7 @@ use crate::control::spread::{Part, parts, spread, with};
 use crate::control::{Changed, Request, Shown};
 use crate::host::{Change, Mailbox};
 use fairdrop::{AnyDiscipline, AnyParams, Heap};
-use fairdrop_sim::input::{Problem, Problems};
+use fairdrop_config::{Problem, Problems};
 use std::collections::BTreeMap;
 use std::io;
 

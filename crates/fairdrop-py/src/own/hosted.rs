@@ -4,7 +4,7 @@ use super::calls::{self, RunTimeout};
 use super::discipline::{Discipline, PySetup};
 use super::packet::PyPacket;
 use fairdrop::{Backlog, Env, Packet, Time};
-use fairdrop_sim::input::Value;
+use fairdrop_config::Value;
 use fairdrop_sim::own::{Desk, OwnQueue, Setup, Wrong};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::intern;

@@ -15,7 +15,7 @@ pub use queue::{PyDice, Queue};
 
 use control::HostedControl;
 use fairdrop::{DisciplineInfo, Kind, ParamSpec};
-use fairdrop_sim::input::is_plain_name;
+use fairdrop_config::is_plain_name;
 use fairdrop_sim::own::{self, LossRecovery, OwnCongestion, OwnDiscipline, Parts, Variant, kept};
 use hosted::{Hosted, Shape};
 use pyo3::exceptions::PyValueError;

@@ -1,8 +1,8 @@
 //! Packets lost where no queue is studied: at full buffers of plain links and of hosts' own links.
 
 use crate::scenario::{Group, PLAIN_LIMIT, Scenario};
-use crate::units::rate_in_words;
 use fairdrop_capture::{count_grouped, grouped};
+use fairdrop_config::units::rate_in_words;
 use std::collections::BTreeMap;
 
 /// Where a packet is lost.

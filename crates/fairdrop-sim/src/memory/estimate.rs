@@ -5,7 +5,6 @@
 //! them while it runs.
 
 use crate::engine;
-use crate::input::member;
 use crate::meter::{self, Series};
 use crate::replay::ReplayConfig;
 use crate::result::{FlowResult, LinkFlow, VelocityResult};
@@ -14,6 +13,7 @@ use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
 use fairdrop::{AnyDiscipline, Memory, Packet, Time};
 use fairdrop_capture::{Capture, count};
+use fairdrop_config::member;
 
 /// What one field asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use super::fault::{Fault, Place, Wrong};
 use super::values::Values;
-use crate::input::{FieldSpec, Section};
 use crate::transport::congestion::{
     AckEvent, CongestionControl, Held, LossEvent, LossRecovery, RateSample, SegmentLoss, SendEvent, Variant,
     Window,
 };
 use fairdrop::{ParamSpec, Time};
+use fairdrop_config::{FieldSpec, Section};
 use serde_json::{Map, Value as Json};
 use std::fmt;
 use std::sync::{Arc, OnceLock};

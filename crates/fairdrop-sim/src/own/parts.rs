@@ -2,10 +2,10 @@
 
 use super::OwnDiscipline;
 use super::congestion::OwnCongestion;
-use crate::input::{FieldSpec, is_plain_name};
 use crate::scenario::GROUP;
 use crate::transport::{self, TransportInfo, tcp};
 use fairdrop::{DisciplineInfo, ParamSpec};
+use fairdrop_config::{FieldSpec, is_plain_name};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -261,6 +261,6 @@ fn check_default(part: &str, spec: &ParamSpec) -> Result<(), PartError> {
         part: part.into(),
         param: spec.name.into(),
         default: spec.default.into(),
-        valid: crate::input::valid(field.kind),
+        valid: fairdrop_config::valid(field.kind),
     })
 }

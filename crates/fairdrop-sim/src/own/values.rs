@@ -1,6 +1,6 @@
 //! The values that parameters of a part have in a scenario.
 
-use crate::input::Value;
+use fairdrop_config::Value;
 use std::sync::Arc;
 
 /// Values of parameters, in SI units, in the order of their specs. Copies share them.

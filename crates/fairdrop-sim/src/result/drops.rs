@@ -1,10 +1,10 @@
 //! Packets dropped, by cause.
 
 use super::stored;
-use crate::input::is_plain_name;
 use crate::meter::QueueMeter;
 use crate::own::kept;
 use fairdrop::DropCause;
+use fairdrop_config::is_plain_name;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 

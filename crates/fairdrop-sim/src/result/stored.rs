@@ -1,7 +1,7 @@
 //! Reading results back: what serde does not derive.
 
-use crate::input::is_plain_name;
 use crate::own;
+use fairdrop_config::is_plain_name;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;

@@ -6,12 +6,12 @@ use super::impairments::read_impairments;
 use super::queue::QueueConfig;
 use super::{Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
-use crate::input::{Data, FieldSpec, Node, Problem, Report, Section, members, nearest};
 use crate::meter::End;
 use crate::own::Parts;
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport, TransportInfo};
 use fairdrop::Time;
+use fairdrop_config::{Data, FieldSpec, Node, Problem, Report, Section, members, nearest};
 
 /// Nodes of a dumbbell.
 const LEFT: &str = "R1";
@@ -33,6 +33,15 @@ struct Access {
     ends: Option<(String, String)>,
 }
 
+/// What the table of a group is read with.
+struct Context<'a> {
+    links: &'a [Link],
+    access: &'a Access,
+    parts: &'a Parts,
+    /// Stops the reading of a long list of arrivals.
+    control: &'a Control,
+}
+
 pub fn scenario(
     root: &Node,
     file: &str,
@@ -40,13 +49,13 @@ pub fn scenario(
     parts: &Parts,
     control: &Control,
 ) -> Result<Scenario, Vec<Problem>> {
-    let mut report = Report::new(file, control);
+    let mut report = Report::new(file);
     let tables = ["dumbbell", "chain", "links", "queue", "groups"];
     let top = Section::read(Some(root), "", SCENARIO, &tables, &mut report);
     let parts = &with_files(&top, parts, &mut report);
     let queue = QueueConfig::read(root.get("queue"), "queue", parts, &mut report);
     let (links, access) = topology(root, &queue, parts, &mut report);
-    let groups = groups(root, &links, &access, parts, &mut report);
+    let groups = groups(root, &Context { links: &links, access: &access, parts, control }, &mut report);
     let duration = top.time("duration").unwrap_or(Time::ZERO);
     let warm_up = warm_up(&top, duration, &mut report);
     let sample = grid("sample", &top, duration, &mut report);
@@ -83,7 +92,7 @@ pub fn scenario(
 }
 
 /// The parts, and those of the files that the scenario names.
-fn with_files(top: &Section, parts: &Parts, report: &mut Report<'_>) -> Parts {
+fn with_files(top: &Section, parts: &Parts, report: &mut Report) -> Parts {
     let mut parts = parts.clone();
     for name in top.names("parts").into_iter().flatten() {
         if let Err(why) = parts.load(&report.beside(name)) {
@@ -94,7 +103,7 @@ fn with_files(top: &Section, parts: &Parts, report: &mut Report<'_>) -> Parts {
 }
 
 /// A group that starts when all is over, or stops before it starts, was not meant.
-fn check_times(root: &Node, groups: &[Group], duration: Time, report: &mut Report<'_>) {
+fn check_times(root: &Node, groups: &[Group], duration: Time, report: &mut Report) {
     let Some(Data::List(items)) = root.get("groups").map(|node| &node.data) else { return };
     // When a group was refused, the others have no place in the list.
     if items.len() != groups.len() || duration == Time::ZERO {
@@ -135,7 +144,7 @@ fn not_studied(root: &Node, file: &str, queue: &QueueConfig, links: &[Link]) -> 
 }
 
 /// A sampling grid; `None` when it is 0. Points are kept in memory, so there is a most.
-fn grid(name: &str, top: &Section, duration: Time, report: &mut Report<'_>) -> Option<Time> {
+fn grid(name: &str, top: &Section, duration: Time, report: &mut Report) -> Option<Time> {
     let grid = top.time(name).filter(|&grid| grid > Time::ZERO)?;
     if duration.ns() / grid.ns() > MAX_SAMPLES {
         let valid =
@@ -146,7 +155,7 @@ fn grid(name: &str, top: &Section, duration: Time, report: &mut Report<'_>) -> O
 }
 
 /// The end of the queue that positions are counted from.
-fn positions_from(top: &Section, positions: Option<Time>, report: &mut Report<'_>) -> End {
+fn positions_from(top: &Section, positions: Option<Time>, report: &mut Report) -> End {
     if positions.is_none() && top.is_set("positions_from") {
         report.add(top.origin("positions_from"), "", "positions_from has no effect", "with positions");
     }
@@ -154,7 +163,7 @@ fn positions_from(top: &Section, positions: Option<Time>, report: &mut Report<'_
 }
 
 /// Numbers of the groups whose windows are recorded.
-fn windows(top: &Section, groups: &[Group], report: &mut Report<'_>) -> Vec<usize> {
+fn windows(top: &Section, groups: &[Group], report: &mut Report) -> Vec<usize> {
     let mut numbers = Vec::new();
     for name in top.names("windows").into_iter().flatten() {
         let tcp = |group: &Group| group.name == *name && group.transport.tcp().is_some();
@@ -172,7 +181,7 @@ fn windows(top: &Section, groups: &[Group], report: &mut Report<'_>) -> Vec<usiz
 }
 
 /// The default of 60 s gives way to a shorter duration; a warm-up that was asked for does not.
-fn warm_up(top: &Section, duration: Time, report: &mut Report<'_>) -> Time {
+fn warm_up(top: &Section, duration: Time, report: &mut Report) -> Time {
     let warm_up = top.time("warm_up").unwrap_or(Time::ZERO);
     if warm_up < duration {
         return warm_up;
@@ -184,7 +193,7 @@ fn warm_up(top: &Section, duration: Time, report: &mut Report<'_>) -> Time {
     Time::from_ns(duration.ns() / 5)
 }
 
-fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report<'_>) -> (Vec<Link>, Access) {
+fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report) -> (Vec<Link>, Access) {
     let given: Vec<_> = ["dumbbell", "chain", "links"]
         .into_iter()
         .filter_map(|name| root.get(name).map(|node| (name, node)))
@@ -222,7 +231,7 @@ fn access(section: &Section, ends: (String, String)) -> Access {
     }
 }
 
-fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) -> (Vec<Link>, Access) {
+fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report) -> (Vec<Link>, Access) {
     let links = chain::links(section, queue, report);
     let last = chain::router(links.len() / 2 + 1);
     (links, access(section, (chain::router(1), last)))
@@ -269,7 +278,7 @@ fn put_trace(link: &mut Link, trace: Option<LinkTrace>) {
     }
 }
 
-fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
+fn graph(node: &Node, parts: &Parts, report: &mut Report) -> Vec<Link> {
     let Data::List(items) = &node.data else {
         report.add(&node.origin, "links", &node.shown(), "a list of tables, [[links]]");
         return Vec::new();
@@ -332,13 +341,7 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
     links
 }
 
-fn groups(
-    root: &Node,
-    links: &[Link],
-    access: &Access,
-    parts: &Parts,
-    report: &mut Report<'_>,
-) -> Vec<Group> {
+fn groups(root: &Node, context: &Context<'_>, report: &mut Report) -> Vec<Group> {
     let items = match root.get("groups").map(|node| (&node.data, node)) {
         Some((Data::List(items), _)) if !items.is_empty() => items,
         Some((_, node)) => {
@@ -352,7 +355,7 @@ fn groups(
     };
     let mut groups: Vec<Group> = Vec::new();
     for (path, item) in members("groups", items).into_iter().zip(items) {
-        if let Some(group) = group(item, &path, links, access, parts, report) {
+        if let Some(group) = group(item, &path, context, report) {
             if groups.iter().any(|other| other.name == group.name) {
                 report.add(
                     &item.origin,
@@ -373,7 +376,7 @@ fn groups(
 }
 
 /// Number of the group whose flows the queues take those of group `number` for.
-fn seen_as(items: &[Node], number: usize, groups: &[Group], report: &mut Report<'_>) -> Option<usize> {
+fn seen_as(items: &[Node], number: usize, groups: &[Group], report: &mut Report) -> Option<usize> {
     let node = items[number].get("seen_as")?;
     let Data::Text(name) = &node.data else { return None };
     let group = &groups[number];
@@ -400,14 +403,8 @@ fn seen_as(items: &[Node], number: usize, groups: &[Group], report: &mut Report<
     found
 }
 
-fn group(
-    item: &Node,
-    path: &str,
-    links: &[Link],
-    access: &Access,
-    parts: &Parts,
-    report: &mut Report<'_>,
-) -> Option<Group> {
+fn group(item: &Node, path: &str, context: &Context<'_>, report: &mut Report) -> Option<Group> {
+    let Context { links, access, parts, control } = *context;
     let transports = || transport::infos().chain(parts.transports());
     let info = match item.get("transport").map(|node| (&node.data, node)) {
         Some((Data::Text(name), node)) => {
@@ -433,8 +430,9 @@ fn group(
     };
     let fields: Vec<_> = GROUP.iter().copied().chain(own).collect();
     let section = Section::read(Some(item), path, &fields, &["mark_excess"], report);
-    let read =
-        |info: TransportInfo| Transport::read(info.name, parts.congestion(info.name), &section, report);
+    let read = |info: TransportInfo| {
+        Transport::read(info.name, parts.congestion(info.name), &section, report, control)
+    };
     let transport = info.and_then(read);
     let mark_excess = mark_excess(item, path, report);
     let paths = paths(&section, links, access, report);
@@ -470,7 +468,7 @@ fn group(
 }
 
 /// The edge meter of a group.
-fn mark_excess(group: &Node, path: &str, report: &mut Report<'_>) -> Option<MarkExcess> {
+fn mark_excess(group: &Node, path: &str, report: &mut Report) -> Option<MarkExcess> {
     let section = Section::read(
         Some(group.get("mark_excess")?),
         &format!("{path}.mark_excess"),
@@ -486,7 +484,7 @@ fn mark_excess(group: &Node, path: &str, report: &mut Report<'_>) -> Option<Mark
 }
 
 /// Bytes of a data packet on the wire, and of the headers that are added for that.
-fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report<'_>) -> (u32, u32) {
+fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report) -> (u32, u32) {
     let header = section.number_or_zero("header") as u32;
     let size = section.number_or_zero("packet_size") as u32 + header;
     if header > 0 && matches!(transport, Some(Transport::OpenLoop(SourceConfig::Trace(_)))) {
@@ -502,7 +500,7 @@ fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report<'
 }
 
 /// A list of arrivals says itself how many flows there are, and when they begin.
-fn flows_of_trace(section: &Section, flows: usize, report: &mut Report<'_>) -> u32 {
+fn flows_of_trace(section: &Section, flows: usize, report: &mut Report) -> u32 {
     for name in ["count", "start_spread"] {
         if section.is_set(name) {
             let what = format!("{} is given", section.path(name));
@@ -517,9 +515,9 @@ fn paths(
     section: &Section,
     links: &[Link],
     access: &Access,
-    report: &mut Report<'_>,
+    report: &mut Report,
 ) -> Option<(Vec<usize>, Vec<usize>)> {
-    let end = |name: &str, number: &str, default: Option<&String>, report: &mut Report<'_>| {
+    let end = |name: &str, number: &str, default: Option<&String>, report: &mut Report| {
         let router = section.is_set(number).then(|| chain::router(section.integer(number) as usize));
         if router.is_some() && section.is_set(name) {
             let what = format!("both {} and {} are given", section.path(name), number);

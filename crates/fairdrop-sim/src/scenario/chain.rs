@@ -2,7 +2,7 @@
 
 use super::queue::QueueConfig;
 use super::{Link, LinkQueue};
-use crate::input::{Report, Section};
+use fairdrop_config::{Report, Section};
 
 /// Name of router number `number`, from 1.
 pub fn router(number: usize) -> String {
@@ -10,7 +10,7 @@ pub fn router(number: usize) -> String {
 }
 
 /// The links of the chain, each followed by the one back.
-pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) -> Vec<Link> {
+pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report) -> Vec<Link> {
     let rates = section.numbers("rates").unwrap_or(&[]);
     let delays = section.numbers("delays").unwrap_or(&[1e-3]);
     let names = section.names("queues");
@@ -33,7 +33,7 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) ->
             from: router(from),
             to: router(to),
             rate_bps: rate as u64,
-            delay: crate::units::time(delay),
+            delay: fairdrop_config::units::time(delay),
             queue,
             rate_schedule: Vec::new(),
             trace: None,
@@ -46,7 +46,7 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) ->
     links
 }
 
-fn link_queue(name: &str, section: &Section, queue: &QueueConfig, report: &mut Report<'_>) -> LinkQueue {
+fn link_queue(name: &str, section: &Section, queue: &QueueConfig, report: &mut Report) -> LinkQueue {
     match (name, queue.with_discipline(name)) {
         ("queue", _) => LinkQueue::Study,
         ("plain", _) => LinkQueue::Plain,

@@ -1,9 +1,9 @@
 //! Every field of a scenario but those of its transports: name, unit, range, default, source. What is read, listed, and
 //! described by the schema all comes from these tables, those of the transports and those of the disciplines.
 
-use crate::input::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, SWITCH, field};
 use crate::meter::End;
 use fairdrop::Kind;
+use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, SWITCH, field};
 
 const ANY_DELAY: FieldKind = FieldKind::Seconds(0.0, HOUR);
 

@@ -1,7 +1,7 @@
 //! What a path does to packets beside losing them one by one, as `NetEm` does: the table `impairments` of a link.
 
-use crate::input::{FieldKind, FieldSpec, HOUR, Node, Report, SWITCH, Section, field};
 use fairdrop::{Kind, Time};
+use fairdrop_config::{FieldKind, FieldSpec, HOUR, Node, Report, SWITCH, Section, field};
 use fairdrop_link::Impairments;
 use serde_json::{Value as Json, json};
 
@@ -23,7 +23,7 @@ pub const IMPAIRMENTS: &[FieldSpec] = &[
 ];
 
 /// Impairments of the link whose table `link` is at `path`; `None` when it has none.
-pub fn read_impairments(link: Option<&Node>, path: &str, report: &mut Report<'_>) -> Option<Impairments> {
+pub fn read_impairments(link: Option<&Node>, path: &str, report: &mut Report) -> Option<Impairments> {
     let table = link?.get("impairments")?;
     let section = Section::read(Some(table), &format!("{path}.impairments"), IMPAIRMENTS, &[], report);
     let time = |name| section.time(name).unwrap_or(Time::ZERO);
@@ -42,7 +42,7 @@ pub fn read_impairments(link: Option<&Node>, path: &str, report: &mut Report<'_>
     Some(read)
 }
 
-fn refuse_without_effect(read: &Impairments, section: &Section, report: &mut Report<'_>) {
+fn refuse_without_effect(read: &Impairments, section: &Section, report: &mut Report) {
     let cases = [
         ("bad_leave", read.bad_enter > 0.0, "with bad_enter"),
         ("bad_loss", read.bad_enter > 0.0, "with bad_enter"),

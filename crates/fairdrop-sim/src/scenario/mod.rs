@@ -11,8 +11,8 @@ mod routes;
 mod schema;
 mod trace;
 
-pub use crate::input::{Origin, Problem, Problems};
 pub use crate::transport::Transport;
+pub use fairdrop_config::{Origin, Problem, Problems};
 pub use fairdrop_link::Impairments;
 pub(crate) use fields::GROUP;
 pub use queue::{QueueConfig, QueueError};
@@ -20,10 +20,8 @@ pub use schema::{catalogue, json_schema};
 pub use trace::LinkTrace;
 
 use crate::control::Control;
-use crate::input;
 use crate::meter::End;
 use crate::own::Parts;
-use crate::units::{self, Quantity};
 use fairdrop::Time;
 use serde::Serialize;
 
@@ -229,11 +227,12 @@ impl Scenario {
         control: &Control,
     ) -> Result<Self, Problems> {
         let read = |settings: &[String]| {
-            let (root, source) = input::read(text, file, settings)?;
+            let (root, source) = fairdrop_config::read(text, file, settings)?;
             build::scenario(&root, file, source, parts, control)
         };
-        let blamed =
-            |problems| input::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default());
+        let blamed = |problems| {
+            fairdrop_config::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default())
+        };
         read(settings).map_err(|problems| Problems(blamed(problems)))
     }
 
@@ -276,47 +275,4 @@ impl Scenario {
             LinkQueue::Own(queue) => Some(queue),
         }
     }
-}
-
-/// A rate in bit/s, as people write it.
-///
-/// # Errors
-/// What would be valid.
-pub fn rate_bps(text: &str) -> Result<u64, String> {
-    let rate = units::rate_bps(text).filter(|rate| (1.0..=1e13).contains(rate));
-    rate.map(|rate| rate as u64).ok_or_else(|| {
-        let valid = "1 bit/s to 10 Tbit/s, for example \"1mbit\"";
-        format!("{text:?} is not a rate; valid: {}", units::beside(text, Quantity::Rate, valid))
-    })
-}
-
-/// A time in seconds, as people write it.
-///
-/// # Errors
-/// What would be valid.
-pub fn seconds(text: &str) -> Result<f64, String> {
-    units::seconds(text).filter(|&seconds| seconds >= 0.0).ok_or_else(|| {
-        let valid = "0 s or more, for example \"20ms\"";
-        format!("{text:?} is not a time; valid: {}", units::beside(text, Quantity::Time, valid))
-    })
-}
-
-/// A number of packets, as people write it.
-///
-/// # Errors
-/// What would be valid.
-pub fn packets(text: &str) -> Result<f64, String> {
-    units::packets(text)
-        .filter(|&packets| packets >= 0.0)
-        .ok_or_else(|| format!("{text:?} is not a number of packets; valid: 0 or more, for example \"300p\""))
-}
-
-/// A size in bytes, as people write it.
-///
-/// # Errors
-/// What would be valid.
-pub fn bytes(text: &str) -> Result<f64, String> {
-    units::bytes(text)
-        .filter(|&bytes| bytes >= 0.0)
-        .ok_or_else(|| format!("{text:?} is not a size; valid: 0 bytes or more, for example \"10kB\""))
 }

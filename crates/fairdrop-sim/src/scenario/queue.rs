@@ -1,16 +1,15 @@
 //! `[queue]`: a discipline by name, with the parameters of all, so that one scenario compares many.
 
 use super::fields::QUEUE;
-use crate::control::Control;
-use crate::input::{
-    self, Data, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value, is_same_name, nearest,
-};
 use crate::own::{Hosted, OwnDiscipline, OwnError, Parts, Setup};
 use fairdrop::{
     AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, Heap, LIMIT, ParamError, ParamSpec, ParamValue,
     Warning,
 };
 use fairdrop_capture::count;
+use fairdrop_config::{
+    Data, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value, is_same_name, nearest,
+};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -97,7 +96,7 @@ fn discipline_name(parts: &Parts, name: &str) -> Result<&'static str, Problem> {
 
 impl QueueConfig {
     /// Reads `[queue]` and its sub-tables.
-    pub fn read(node: Option<&Node>, path: &str, parts: &Parts, report: &mut Report<'_>) -> Self {
+    pub fn read(node: Option<&Node>, path: &str, parts: &Parts, report: &mut Report) -> Self {
         let parts = &Self::with_plugin(node, path, parts, report);
         let names: Vec<_> = with_tables(parts).map(|info| info.name).collect();
         let fields: Vec<_> = QUEUE.iter().copied().chain([FieldSpec::from(&LIMIT)]).collect();
@@ -133,7 +132,7 @@ impl QueueConfig {
     }
 
     /// The parts, and that of the file that `discipline` names.
-    fn with_plugin(node: Option<&Node>, path: &str, parts: &Parts, report: &mut Report<'_>) -> Parts {
+    fn with_plugin(node: Option<&Node>, path: &str, parts: &Parts, report: &mut Report) -> Parts {
         let mut parts = parts.clone();
         let named = node.and_then(|node| node.get("discipline"));
         if let Some(Node { data: Data::Text(name), origin, .. }) = named
@@ -147,7 +146,7 @@ impl QueueConfig {
     }
 
     /// What ranges alone do not say: how the parameters of a discipline fit together, and with the limit.
-    fn check(&self, info: &DisciplineInfo, section: &Section, report: &mut Report<'_>) {
+    fn check(&self, info: &DisciplineInfo, section: &Section, report: &mut Report) {
         for (name, alias) in info.params.iter().filter_map(|spec| Some((spec.name, spec.alias?))) {
             if section.is_set(name) && section.is_set(alias.of) {
                 let (value, other) = (section.number_or_zero(name).to_string(), section.path(alias.of));
@@ -199,8 +198,9 @@ impl QueueConfig {
         parts: &Parts,
     ) -> Result<(Self, String), Problems> {
         let read = |settings: &[String]| Self::read_alone(text, file, settings, parts);
-        let blamed =
-            |problems| input::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default());
+        let blamed = |problems| {
+            fairdrop_config::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default())
+        };
         read(settings).map_err(|problems| Problems(blamed(problems)))
     }
 
@@ -210,9 +210,8 @@ impl QueueConfig {
         settings: &[String],
         parts: &Parts,
     ) -> Result<(Self, String), Vec<Problem>> {
-        let (root, source) = input::read(text, file, settings)?;
-        let control = Control::default();
-        let mut report = Report::new(file, &control);
+        let (root, source) = fairdrop_config::read(text, file, settings)?;
+        let mut report = Report::new(file);
         for setting in settings.iter().filter(|setting| !setting.trim_start().starts_with("queue.")) {
             let valid = "paths that begin with queue., since there is no network here";
             report.add(&Origin::Setting(setting.clone()), "", "this field has no effect", valid);

@@ -1,10 +1,10 @@
 //! What a scenario may say, but who wrote it probably did not mean.
 
 use super::{Group, Scenario};
-use crate::input::{Data, Node};
 use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
 use fairdrop::Time;
+use fairdrop_config::{Data, Node};
 
 /// A sentence for each.
 pub fn remarks(scenario: &Scenario, root: &Node) -> Vec<String> {

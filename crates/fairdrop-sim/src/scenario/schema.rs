@@ -4,11 +4,11 @@
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
 use super::impairments::{IMPAIRMENTS, impairments_json};
 use super::{Group, Link, LinkQueue, QueueConfig, Scenario, queue};
-use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
 use crate::meter::End;
 use crate::own::Parts;
 use crate::transport;
 use fairdrop::{CATALOGUE, DisciplineInfo, Kind, LIMIT, Time};
+use fairdrop_config::{FieldKind, FieldSpec, MAX_NAME, valid};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 

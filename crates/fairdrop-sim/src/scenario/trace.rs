@@ -2,7 +2,7 @@
 
 use super::LinkQueue;
 use crate::chances::read_chances;
-use crate::input::{Report, Section};
+use fairdrop_config::{Report, Section};
 use fairdrop_link::Chances;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct LinkTrace {
 
 impl LinkTrace {
     /// That of a link with `queue`; problems with its file are added to `report`.
-    pub fn read(section: &Section, queue: &LinkQueue, report: &mut Report<'_>) -> Option<Self> {
+    pub fn read(section: &Section, queue: &LinkQueue, report: &mut Report) -> Option<Self> {
         let file = section.text("trace").filter(|_| section.is_set("trace"))?;
         let path = section.path("trace");
         if *queue == LinkQueue::Plain {

@@ -3,8 +3,9 @@
 use super::info::TransportInfo;
 use super::sources::{self, SourceConfig};
 use super::tcp::{self, TcpConfig};
-use crate::input::{Report, Section};
+use crate::control::Control;
 use crate::own::OwnCongestion;
+use fairdrop_config::{Report, Section};
 use serde_json::{Value as Json, json};
 
 /// How sources send.
@@ -23,15 +24,16 @@ pub fn infos() -> impl Iterator<Item = TransportInfo> {
 
 impl Transport {
     /// The transport called `name`, or a TCP with a congestion control of one's `own`, with the settings of `section`;
-    /// `None` when something is wrong with them.
+    /// `None` when something is wrong with them. `control` stops the reading of a list of arrivals.
     pub fn read(
         name: &str,
         own: Option<&OwnCongestion>,
         section: &Section,
-        report: &mut Report<'_>,
+        report: &mut Report,
+        control: &Control,
     ) -> Option<Self> {
         let tcp = TcpConfig::read(name, own, section, report).map(Self::Tcp);
-        tcp.or_else(|| SourceConfig::read(name, section, report).map(Self::OpenLoop))
+        tcp.or_else(|| SourceConfig::read(name, section, report, control).map(Self::OpenLoop))
     }
 
     /// Name, as in `fairdrop list`.

@@ -1,6 +1,6 @@
 //! What a list of transports says of each.
 
-use crate::input::FieldSpec;
+use fairdrop_config::FieldSpec;
 
 /// What a list of transports says of one.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@
 use super::contract::{BuiltIn, CongestionControl, Variant, Window};
 use super::rate::{RateSample, Repair, SegmentLoss, known};
 use super::windowed_max::WindowedMax;
-use crate::input::{FieldSpec, Section};
 use fairdrop::{Philox, Time, unit_interval};
+use fairdrop_config::{FieldSpec, Section};
 
 mod model;
 mod output;

@@ -1,9 +1,9 @@
 //! CUBIC (RFC 9438), and as the Linux kernel has it. Slow start is Reno's, unless `HyStart` ends it.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, MIN_SSTHRESH, Variant, Window};
-use crate::input::{FieldKind, FieldSpec, SWITCH, Section, field};
 use curve::{ALPHA, BETA, C, cube_root};
 use fairdrop::{Kind, Time};
+use fairdrop_config::{FieldKind, FieldSpec, SWITCH, Section, field};
 use hystart::HyStart;
 use linux::Kernel;
 use serde::Serialize;

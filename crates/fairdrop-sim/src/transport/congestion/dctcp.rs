@@ -1,8 +1,8 @@
 //! DCTCP (RFC 8257): marks reduce the window by how many there were.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, Variant, Window};
-use crate::input::{FieldKind, FieldSpec, Section, field};
 use fairdrop::Kind;
+use fairdrop_config::{FieldKind, FieldSpec, Section, field};
 use serde::Serialize;
 
 /// The least window that marks leave, packets.

@@ -5,9 +5,9 @@
 //! it it shrinks.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, Variant, Window};
-use crate::input::{FieldKind, FieldSpec, Section, field};
-use crate::units::as_seconds;
 use fairdrop::{Kind, Time};
+use fairdrop_config::units::as_seconds;
+use fairdrop_config::{FieldKind, FieldSpec, Section, field};
 use serde::Serialize;
 use std::collections::VecDeque;
 

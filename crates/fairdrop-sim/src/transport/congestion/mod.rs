@@ -22,10 +22,10 @@ pub use contract::{
 };
 pub use rate::{RateSample, Repair, SegmentLoss};
 
-use crate::input::{FieldSpec, Section};
 use crate::own::{Connection, OwnSettings, Watched, Witness};
 use contract::BuiltIn;
 use fairdrop::Time;
+use fairdrop_config::{FieldSpec, Section};
 use reno::Reno;
 use serde_json::{Value as Json, json};
 

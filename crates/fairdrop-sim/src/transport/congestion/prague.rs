@@ -7,9 +7,9 @@
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, Variant, Window};
 use super::rate::{RateSample, Repair};
-use crate::input::{FieldKind, FieldSpec, Section, field};
-use crate::units::as_seconds;
 use fairdrop::{Kind, Time};
+use fairdrop_config::units::as_seconds;
+use fairdrop_config::{FieldKind, FieldSpec, Section, field};
 use serde::Serialize;
 
 /// The least window, segments (section 2.4.2; less is for section 3.5, scaling down to fractional windows).

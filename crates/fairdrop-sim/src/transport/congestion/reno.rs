@@ -1,7 +1,7 @@
 //! Reno's congestion control (RFC 5681), which is what the contract says: no settings, no state.
 
 use super::contract::{BuiltIn, CongestionControl, LossRecovery, Ns2Agent, Variant};
-use crate::input::{FieldSpec, Section};
+use fairdrop_config::{FieldSpec, Section};
 
 #[derive(Debug)]
 pub struct Reno;

@@ -6,8 +6,8 @@
 use super::contract::{
     AckEvent, BuiltIn, CongestionControl, LossEvent, LossRecovery, Ns2Agent, SendEvent, Variant, Window,
 };
-use crate::input::{FieldKind, FieldSpec, SWITCH, Section, field};
 use fairdrop::{Kind, Time};
+use fairdrop_config::{FieldKind, FieldSpec, SWITCH, Section, field};
 use serde::Serialize;
 use std::collections::VecDeque;
 

@@ -2,10 +2,10 @@
 
 use super::trace::{Arrival, TraceConfig};
 use crate::control::Control;
-use crate::input::{Origin, Problem, Report, Section};
-use crate::units;
 use fairdrop::Time;
 use fairdrop_capture::{Options, count, open_regular};
+use fairdrop_config::units;
+use fairdrop_config::{Origin, Problem, Report, Section};
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::Path;
@@ -28,16 +28,14 @@ const MAX_SECONDS: f64 = 1e7;
 type Flows = Vec<Vec<Arrival>>;
 
 /// The list that `file` of a group names; problems with the file are added to `report`.
-pub fn config(section: &Section, report: &mut Report<'_>) -> Option<TraceConfig> {
+pub fn config(section: &Section, report: &mut Report, control: &Control) -> Option<TraceConfig> {
     let name = section.text("file")?;
     let path = report.beside(name);
     let shown = path.display().to_string();
-    let flows = match bytes_of(&path, report.control) {
+    let flows = match bytes_of(&path, control) {
         // A capture begins with a magic number, a list with the name of a column.
-        Ok(bytes) if bytes.first().is_some_and(u8::is_ascii_alphabetic) => {
-            csv(&bytes, &shown, report.control)
-        }
-        Ok(bytes) => capture(&bytes, &shown, report.control),
+        Ok(bytes) if bytes.first().is_some_and(u8::is_ascii_alphabetic) => csv(&bytes, &shown, control),
+        Ok(bytes) => capture(&bytes, &shown, control),
         Err(error) => {
             let valid = format!("a list of arrivals or a capture ({shown}: {error})");
             report.add(section.origin("file"), &section.path("file"), &format!("{name:?}"), &valid);

@@ -1,9 +1,9 @@
 //! UDP at a constant bit rate.
 
-use crate::input::{ANY_RATE, FieldKind, FieldSpec, SWITCH, Section, field};
 use crate::random;
 use crate::transport::info::TransportInfo;
 use fairdrop::{Kind, Philox, Time};
+use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, SWITCH, Section, field};
 use fairdrop_link::{Rate, Wire};
 use serde::Serialize;
 

@@ -24,11 +24,11 @@
 
 use super::cbr::Pacer;
 use super::next::Next;
-use crate::input::{ANY_RATE, FieldKind, FieldSpec, PERIOD, Section, field};
 use crate::random;
 use crate::transport::info::TransportInfo;
-use crate::units::as_seconds;
 use fairdrop::{Kind, Philox, Time};
+use fairdrop_config::units::as_seconds;
+use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, PERIOD, Section, field};
 use serde::Serialize;
 
 /// What a list of transports says of it.

@@ -8,10 +8,11 @@ use super::next::Next;
 use super::on_off::{self, OnOff, OnOffConfig};
 use super::poisson::{self, Poisson, PoissonConfig};
 use super::trace::{self, Playback, TraceConfig};
-use crate::input::{Report, Section};
+use crate::control::Control;
 use crate::random::{self, FlowPurpose};
 use crate::transport::info::TransportInfo;
 use fairdrop::{Ecn, Time};
+use fairdrop_config::{Report, Section};
 use serde::Serialize;
 
 /// Settings of a source.
@@ -37,12 +38,12 @@ pub fn infos() -> impl Iterator<Item = TransportInfo> {
 
 impl SourceConfig {
     /// The source called `name` with the settings of `section`; `None` when something is wrong with them.
-    pub fn read(name: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
+    pub fn read(name: &str, section: &Section, report: &mut Report, control: &Control) -> Option<Self> {
         Some(match name {
             "poisson" => Self::Poisson(PoissonConfig::read(section)),
             "on_off" => Self::OnOff(OnOffConfig::read(section)),
             "burst" => Self::Burst(BurstConfig::read(section)),
-            "trace" => Self::Trace(arrivals::config(section, report)?),
+            "trace" => Self::Trace(arrivals::config(section, report, control)?),
             _ => Self::Cbr(CbrConfig::read(section)),
         })
     }

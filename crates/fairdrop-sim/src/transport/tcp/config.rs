@@ -4,12 +4,12 @@ use super::ecn::{self, EcnFeedback};
 use super::linux::LinuxConfig;
 use super::ns2::Ns2Config;
 use super::transfers::{Connections, connections, transfer_bytes};
-use crate::input::{ANY_RATE, FieldKind, FieldSpec, PACKET_BYTES, Report, SWITCH, Section, field};
 use crate::own::OwnCongestion;
 use crate::transport::congestion::{CONTROLS, Declared, LossRecovery, Params, Variant};
 use crate::transport::info::TransportInfo;
-use crate::units::as_seconds;
 use fairdrop::{Kind, Time};
+use fairdrop_config::units::as_seconds;
+use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, PACKET_BYTES, Report, SWITCH, Section, field};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -155,7 +155,7 @@ impl TcpConfig {
         name: &str,
         own: Option<&OwnCongestion>,
         section: &Section,
-        report: &mut Report<'_>,
+        report: &mut Report,
     ) -> Option<Self> {
         let (variant, (congestion, recovery)) = match own {
             Some(own) => (own.variant, (Params::Own(Box::new(own.settings(section))), own.variant.recovery)),

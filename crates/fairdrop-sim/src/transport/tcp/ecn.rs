@@ -1,8 +1,8 @@
 //! What a TCP has to do with marks: its ECN fields, and what ACKs say.
 
 use super::linux::LinuxConfig;
-use crate::input::{Report, Section};
 use crate::transport::congestion::Variant;
+use fairdrop_config::{Report, Section};
 
 /// What ACKs say of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl EcnFeedback {
         ecn: bool,
         linux: Option<LinuxConfig>,
         section: &Section,
-        report: &mut Report<'_>,
+        report: &mut Report,
     ) -> Self {
         let usual = match variant {
             Variant { l4s: true, .. } => Self::Accurate,
@@ -58,7 +58,7 @@ impl EcnFeedback {
             _ => Self::Classic,
         };
         let Some(name) = section.text("ecn_feedback") else { return usual };
-        let refused = |name: &str, report: &mut Report<'_>, valid: &str| {
+        let refused = |name: &str, report: &mut Report, valid: &str| {
             report.add(section.origin("ecn_feedback"), &section.path("ecn_feedback"), name, valid);
         };
         let asked = Self::named(name);
@@ -80,7 +80,7 @@ impl EcnFeedback {
 }
 
 /// Whether the data of a group is ECN-capable. Some are nothing without it.
-pub fn is_capable(variant: &Variant, section: &Section, report: &mut Report<'_>) -> bool {
+pub fn is_capable(variant: &Variant, section: &Section, report: &mut Report) -> bool {
     let on = section.switch("ecn").unwrap_or(false);
     if variant.needs_ecn && section.is_set("ecn") && !on {
         let valid = format!("true with {}", variant.name);

@@ -1,8 +1,8 @@
 //! How much TCP sources send: data without end, a transfer each, or short connections that come and go.
 
-use crate::input::{Report, Section};
 use crate::random::BoundedPareto;
 use fairdrop_capture::count;
+use fairdrop_config::{Report, Section};
 use serde::Serialize;
 
 /// The largest Pareto transfer, when nothing else is said, in means.
@@ -32,7 +32,7 @@ pub enum SizeLaw {
 }
 
 /// How much each flow sends.
-pub fn transfer_bytes(section: &Section, report: &mut Report<'_>) -> Option<u64> {
+pub fn transfer_bytes(section: &Section, report: &mut Report) -> Option<u64> {
     let bytes = section.number("transfer")? as u64;
     let packet = section.number("packet_size").unwrap_or(1000.0) as u64;
     if bytes / packet.max(1) >= MAX_SEGMENTS {
@@ -43,7 +43,7 @@ pub fn transfer_bytes(section: &Section, report: &mut Report<'_>) -> Option<u64>
 }
 
 /// The population that `connections` of a table asks for.
-pub fn connections(section: &Section, report: &mut Report<'_>) -> Option<Connections> {
+pub fn connections(section: &Section, report: &mut Report) -> Option<Connections> {
     let Some(rate) = section.number("connections") else {
         for name in ["sizes", "size_shape", "max_transfer"] {
             if section.is_set(name) {

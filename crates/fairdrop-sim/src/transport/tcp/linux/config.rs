@@ -1,7 +1,7 @@
 //! What `era = "linux"` stands for: a switch for each behaviour.
 
-use crate::input::{Report, Section};
 use crate::transport::congestion::Variant;
+use fairdrop_config::{Report, Section};
 use serde::Serialize;
 
 /// Transports that the kernel has.
@@ -50,9 +50,9 @@ impl LinuxConfig {
         variant: &Variant,
         era: Option<&str>,
         section: &Section,
-        report: &mut Report<'_>,
+        report: &mut Report,
     ) -> Option<Self> {
-        let refuse = |report: &mut Report<'_>, name: &str, valid: &str| {
+        let refuse = |report: &mut Report, name: &str, valid: &str| {
             let what = format!("{} has no effect", section.path(name));
             report.add(section.origin(name), "", &what, valid);
         };

@@ -1,7 +1,7 @@
 //! What the eras of ns-2 stand for: a switch for each behaviour.
 
-use crate::input::{Report, Section};
 use crate::transport::congestion::{Ns2Agent, Variant};
+use fairdrop_config::{Report, Section};
 use serde::Serialize;
 
 /// The eras, and what each says beyond the fields of all TCPs. Dates are those of ns-2's `ns-default.tcl`.
@@ -57,7 +57,7 @@ pub struct Ns2Config {
 
 impl Ns2Config {
     /// The switches of a group whose transport is `variant`.
-    pub fn read(variant: &Variant, section: &Section, report: &mut Report<'_>) -> Self {
+    pub fn read(variant: &Variant, section: &Section, report: &mut Report) -> Self {
         let era = Era::of(section);
         let agent = variant.ns2;
         let compat = section.switch("ns2_compat").unwrap_or(era.is_some());

@@ -1,6 +1,6 @@
 //! What is wrong with what was read, said so that it can be mended.
 
-use super::plain::is_control;
+use crate::plain::is_control;
 use std::fmt::{self, Write as _};
 
 /// Most characters of a value in a message.

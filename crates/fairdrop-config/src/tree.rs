@@ -1,8 +1,8 @@
 //! A file as a tree of values that remember where they were written.
 
-use super::bounds::{Beyond, MAX_DEPTH, check_toml, toml_field};
-use super::problem::{Origin, Problem};
-use super::spelling::nearest;
+use crate::bounds::{Beyond, MAX_DEPTH, check_toml, toml_field};
+use crate::problem::{Origin, Problem};
+use crate::spelling::nearest;
 use std::ops::Range;
 use toml_edit::{Document, DocumentMut, Item, Table, Value as TomlValue};
 

@@ -1,6 +1,6 @@
 //! What somebody probably meant who wrote a name otherwise than it is written.
 
-use super::plain::MAX_NAME;
+use crate::plain::MAX_NAME;
 use strsim::damerau_levenshtein;
 
 /// The name without what people write in more than one way: case, hyphens, underscores and spaces.

@@ -1,5 +1,7 @@
-//! Tables of settings as people write them: read by lists of their fields, with everything that is wrong with them.
+//! Reader of configuration files: TOML of bounded size and depth, read by tables of fields, with every problem reported by
+//! line, field, value and valid values. Scenarios of the simulator and links of the daemon are read by it.
 
+pub mod argument;
 mod blame;
 mod bounds;
 mod field;
@@ -9,6 +11,7 @@ mod problem;
 mod read;
 mod spelling;
 mod tree;
+pub mod units;
 
 pub use blame::blamed;
 pub use bounds::{MAX_DEPTH, MAX_DIGITS, MAX_TEXT_BYTES, check_json};

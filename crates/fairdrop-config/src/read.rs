@@ -1,11 +1,10 @@
 //! Reads tables by their field tables, and collects everything that is wrong with them.
 
-use super::field::{FieldKind, FieldSpec};
-use super::plain::{MAX_NAME, is_plain};
-use super::problem::{Origin, Problem};
-use super::spelling::nearest;
-use super::tree::{Data, Node};
-use crate::control::Control;
+use crate::field::{FieldKind, FieldSpec};
+use crate::plain::{MAX_NAME, is_plain};
+use crate::problem::{Origin, Problem};
+use crate::spelling::nearest;
+use crate::tree::{Data, Node};
 use crate::units::{self, Quantity};
 use fairdrop::{Kind, Schedule, Time, read_key};
 use serde_json::{Value as Json, json};
@@ -54,22 +53,20 @@ impl Value {
 
 /// Problems found so far.
 #[derive(Debug)]
-pub struct Report<'a> {
+pub struct Report {
     /// What messages call the file.
     pub file: String,
     /// What is wrong so far.
     pub problems: Vec<Problem>,
-    /// Stops the reading of what may be long.
-    pub control: &'a Control,
 }
 
-impl<'a> Report<'a> {
+impl Report {
     /// Nothing is wrong yet.
-    pub fn new(file: &str, control: &'a Control) -> Self {
-        Self { file: file.into(), problems: Vec::new(), control }
+    pub fn new(file: &str) -> Self {
+        Self { file: file.into(), problems: Vec::new() }
     }
 
-    /// The path of a file that the scenario names: relative ones begin beside it.
+    /// The path of a file that this one names: relative paths begin in its folder.
     pub fn beside(&self, name: &str) -> PathBuf {
         Path::new(&self.file).parent().unwrap_or(Path::new("")).join(name)
     }
@@ -103,7 +100,7 @@ impl Section {
         path: &str,
         specs: &[FieldSpec],
         tables: &[&str],
-        report: &mut Report<'_>,
+        report: &mut Report,
     ) -> Self {
         let origin = node.map_or(Origin::Line(1), |node| node.origin.clone());
         let mut section = Self {
@@ -134,7 +131,7 @@ impl Section {
         node: &Node,
         specs: &[FieldSpec],
         tables: &[&str],
-        report: &mut Report<'_>,
+        report: &mut Report,
     ) {
         let path = join(&self.path, key);
         if let Some(spec) = specs.iter().find(|spec| spec.name == key) {
@@ -161,7 +158,7 @@ impl Section {
         }
     }
 
-    fn fill_default(&mut self, spec: &FieldSpec, report: &mut Report<'_>) {
+    fn fill_default(&mut self, spec: &FieldSpec, report: &mut Report) {
         if self.values.contains_key(spec.name) {
             return;
         }
@@ -174,7 +171,7 @@ impl Section {
     }
 
     /// The field is needed here, though not everywhere.
-    pub fn require(&self, name: &str, specs: &[FieldSpec], report: &mut Report<'_>) {
+    pub fn require(&self, name: &str, specs: &[FieldSpec], report: &mut Report) {
         let spec = specs.iter().find(|spec| spec.name == name);
         if let Some(spec) = spec.filter(|_| !self.is_set(name) && !self.wrong.contains(&name)) {
             report.add(&self.origin, "", &format!("{} is missing", self.path(name)), &valid(spec.kind));

@@ -1,7 +1,7 @@
 //! What members of a list of tables are called in messages, and in the paths of settings: by their names.
 
-use super::plain::{MAX_NAME, is_plain};
-use super::tree::{Data, Node};
+use crate::plain::{MAX_NAME, is_plain};
+use crate::tree::{Data, Node};
 use std::collections::HashMap;
 
 /// Path of member number `index` of `list`, called `name`: by its number where the name cannot stand in a path.

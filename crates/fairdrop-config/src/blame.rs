@@ -1,6 +1,6 @@
 //! Which setting makes a file wrong that is right without it.
 
-use super::problem::Problem;
+use crate::problem::Problem;
 
 /// `problems` of a file with `settings`, where those that the file alone does not have are blamed on the first setting that
 /// brings them: who gave an option looks there and not at a line of the file. `read` gives the problems with other settings.
