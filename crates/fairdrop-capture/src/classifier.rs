@@ -159,7 +159,7 @@ fn ecn(traffic_class: u8) -> Ecn {
 /// the enumerations' variants, with lengths.
 const LONGEST: usize = 64;
 
-/// Gathers what a key consists of; the hash is taken of all of it at once.
+/// Gathers the fields of a key; the hash is taken of all at once.
 struct KeyBytes {
     bytes: [u8; LONGEST],
     len: usize,
@@ -174,7 +174,7 @@ impl Hasher for KeyBytes {
         self.len += len;
     }
 
-    /// The number of a variant, of which there are few: fewer bytes are hashed sooner.
+    /// The number of a variant in one byte: fewer bytes are hashed sooner.
     fn write_isize(&mut self, variant: isize) {
         debug_assert!((0..256).contains(&variant), "variant {variant}");
         let [low, ..] = variant.to_le_bytes();
@@ -336,7 +336,7 @@ mod tests {
         assert!(
             new.source != one.source && new.destination == one.destination && one.source != one.destination
         );
-        // A host is the same at either end, and under any kind of key that tells it.
+        // A host is the same at either end, and under any kind of key that has it.
         let (_, Some(to)) = of(KeyKind::FiveTuple, &frame(9, 5, 0, false)) else { panic!("it has IP") };
         assert_eq!(to.source, to.destination);
         assert_eq!(of(KeyKind::SrcDst, &frame(1, 5, 0, false)).1, Some(one));

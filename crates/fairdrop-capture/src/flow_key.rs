@@ -146,7 +146,7 @@ impl FlowKey {
         }
     }
 
-    /// The addresses of source and destination that it tells, of packets with IP.
+    /// The addresses of source and destination, as far as the key has them, of packets with IP.
     pub(crate) fn ends(&self, kind: KeyKind) -> [Option<IpAddr>; 2] {
         match *self {
             FlowKey::Tuple { src, dst, .. } | FlowKey::Two(Node::Ip(src), Node::Ip(dst)) => {

@@ -44,7 +44,7 @@ pub(crate) struct Ip {
 pub(crate) struct Fragment {
     pub(crate) first: bool,
     pub(crate) ident: u32,
-    /// The part of the key that tells the protocol: that of the IPv4 header.
+    /// The part of the key for the protocol: that of the IPv4 header.
     /// `None` for IPv6, where later fragments may name another one.
     pub(crate) protocol: Option<u8>,
 }

@@ -132,7 +132,7 @@ fn ppp(data: &[u8], macs: Macs) -> Option<Frame> {
 }
 
 /// `LINKTYPE_NULL` is in the byte order of the capturing host, `LINKTYPE_LOOP`
-/// in network order; families are small, which tells the order.
+/// in network order; families are small, which reveals the order.
 fn loopback(data: &[u8]) -> Option<Frame> {
     let little = u32::from_le_bytes(data.first_chunk().copied()?);
     let family = little.min(little.swap_bytes());

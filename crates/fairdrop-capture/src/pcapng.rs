@@ -153,7 +153,7 @@ pub(crate) fn read<R: Read>(
             Ok(Ok(true)) => {}
             Ok(Ok(false)) => return Ok(Format::PcapNg),
             Ok(Err(DamageKind::HeaderCut | DamageKind::BodyCut)) if start == 0 => {
-                // Without its byte order the length cannot be told.
+                // Without its byte order the length is unknown.
                 let claimed = match buffer.len() {
                     BLOCK_START.. => section.order.u32(&buffer, 4).unwrap_or(0),
                     _ => 0,

@@ -1,5 +1,5 @@
 //! The frames that most are: whole packets of IPv4 without options, of a protocol with ports, behind at most an Ethernet header
-//! without tags. They are read in a few words, in place of field by field; what is read is the same.
+//! without tags. They are read in a few words, in place of field by field, with the same result.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use crate::headers::has_ports;
 const HEADER: usize = 20;
 const WITH_PORTS: usize = HEADER + 4;
 
-/// The beginning of an Ethernet header, up to the type of what follows.
+/// The beginning of an Ethernet header, up to the EtherType.
 const ETHERNET: usize = 14;
 
 /// What the headers of such a frame say.

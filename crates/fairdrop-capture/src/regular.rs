@@ -31,7 +31,7 @@ impl<R: Read> Limited<R> {
 
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // One byte more than is left tells a file that ends at the limit from one that goes on.
+        // One byte more than the limit distinguishes a file that ends there from one that goes on.
         let most = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.inner.read(&mut buffer[..most])?;
         match self.left.checked_sub(read as u64) {

@@ -1,4 +1,4 @@
-//! Numbers with what they count, for messages.
+//! Numbers with their units, for messages.
 
 use std::fmt::Display;
 

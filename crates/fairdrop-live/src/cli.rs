@@ -43,7 +43,7 @@ pub enum Command {
     Tun(TunArgs),
     /// Put back the settings of interfaces that a killed bridge left changed.
     Restore(StateArgs),
-    /// Check a link's file and options, and print what they come to.
+    /// Check a link's file and options, and print the resulting link.
     Check(CheckArgs),
     /// Look at a fairdropd that runs, and change its link.
     Ctl(CtlArgs),
@@ -90,7 +90,7 @@ pub struct LinkArgs {
     /// Probability with which each direction loses a packet.
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     pub loss: Option<String>,
-    /// Queue discipline of both directions (`fairdrop list` tells the names).
+    /// Queue discipline of both directions (`fairdrop list` has the names).
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
     /// A field of [queue] (choke.candidates=3, limit=100p), or one of the file (up.delay=5ms). May be given more than once.
@@ -158,7 +158,7 @@ impl ServiceArgs {
     }
 }
 
-/// What is said at the end.
+/// The summary at the end.
 #[derive(Args, Clone, Debug)]
 pub struct EndArgs {
     /// Call the run invalid when packets were later than this at the 99th percentile (1ms).
@@ -167,7 +167,7 @@ pub struct EndArgs {
     /// Call the run invalid when more packets were lost before they could be read, or behind the link.
     #[arg(long, value_name = "PACKETS", default_value_t = 0)]
     pub max_lost: u64,
-    /// Write what is said at the end, and more, to a file in JSON.
+    /// Write the summary, and more, to a file in JSON.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
@@ -202,10 +202,10 @@ pub struct ShellArgs {
     /// What goes on beside it.
     #[command(flatten)]
     pub services: ServiceArgs,
-    /// What is said at the end.
+    /// The summary at the end.
     #[command(flatten)]
     pub end: EndArgs,
-    /// Congestion control of TCP at both ends (reno, cubic, bbr: what the kernel has); without it, the machine's.
+    /// Congestion control of TCP at both ends (reno, cubic, bbr: those of the kernel); without it, the machine's.
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
     /// TCP at both ends asks for ECN, so that a discipline can mark.
@@ -243,7 +243,7 @@ pub struct LabArgs {
     /// A setting of the hosts' TCP, such as `net.ipv4.tcp_sack=0`; those of the machine stay. May be given more than once.
     #[arg(long, value_name = "NAME=VALUE")]
     pub sysctl: Vec<String>,
-    /// Only say whether real hosts can do what the scenario asks for.
+    /// Only check whether real hosts can run the scenario.
     #[arg(long)]
     pub check: bool,
     /// End when the process ends that started this one.
@@ -290,13 +290,13 @@ pub struct BridgeArgs {
     /// What goes on beside it.
     #[command(flatten)]
     pub services: ServiceArgs,
-    /// What is said at the end.
+    /// The summary at the end.
     #[command(flatten)]
     pub end: EndArgs,
     /// Where settings of interfaces are kept that are put back at the end.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Leave the interfaces' settings as they are; what they join is cut again.
+    /// Leave the interfaces' settings as they are; joined frames are cut again.
     #[arg(long)]
     pub keep_offloads: bool,
     /// Longest packet that passes, should an interface's MTU become larger, bytes.
@@ -332,7 +332,7 @@ pub struct TunArgs {
     /// What goes on beside it.
     #[command(flatten)]
     pub services: ServiceArgs,
-    /// What is said at the end.
+    /// The summary at the end.
     #[command(flatten)]
     pub end: EndArgs,
     /// MTU of both devices, bytes.

@@ -47,7 +47,7 @@ pub fn stop_signal() -> io::Result<UnixStream> {
 }
 
 /// Gives up the rights, files and calls that this process does not need any more. Before it has a second thread. Who spins keeps
-/// the processors awake, where that is allowed, until what is returned is dropped.
+/// the processors awake, where that is allowed, until the returned guard is dropped.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -81,7 +81,7 @@ pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<
 /// # Errors
 /// The kernel refuses.
 pub fn in_loop<P>(ports: P) -> io::Result<P> {
-    // What the kernel does not know was told when the process gave up what it could.
+    // What the kernel lacks was reported when the process gave up its rights.
     os::confine(Role::Loop, &[]).map(|_| ports)
 }
 

@@ -1,4 +1,4 @@
-//! What is said on standard error and printed on standard output. Nobody may be listening any more: that ends no link.
+//! Messages on standard error, results on standard output. A closed stream ends no link.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ pub fn line(said: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(format!("{said}\n").as_bytes());
 }
 
-/// Prints to standard output. Who has read enough and closed it has what was wanted.
+/// Prints to standard output. A reader that has closed it has seen enough.
 ///
 /// # Errors
 /// It cannot be written, for another reason.

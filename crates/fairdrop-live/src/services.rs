@@ -67,7 +67,7 @@ impl Prepared {
         Ok(Self { name: name.into(), link: link.clone(), metrics, control, record })
     }
 
-    /// Bytes of memory beside the frame buffers, of which each has `frame_bytes`.
+    /// Bytes of memory beside the frame buffers, each of `frame_bytes`.
     pub fn memory(&self, frame_bytes: usize) -> usize {
         self.record.as_ref().map_or(0, |_| DIRECTIONS.len() * record::memory(RING_BYTES, frame_bytes))
     }

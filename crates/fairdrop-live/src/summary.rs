@@ -1,4 +1,4 @@
-//! What is said at the end of a run, and whether it counts.
+//! The summary at the end of a run, and whether the run counts.
 
 use crate::host::Report;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct Summary {
     pub valid: bool,
     /// Where it did not.
     pub invalid_because: Vec<String>,
-    /// Which part of the processors' time the hypervisor gave to others, where that is told.
+    /// Part of the processors' time that the hypervisor gave to others, where it is reported.
     pub stolen: Option<f64>,
     /// Towards the outside.
     pub up: Report,

@@ -26,7 +26,7 @@ enum Request {
     Keep { directory: PathBuf },
     /// Switch these off on the interface of this name and number.
     SwitchOff { name: String, index: i32, offloads: Vec<Offload> },
-    /// That interface is gone, and what it was set to with it.
+    /// That interface is gone, and its settings with it.
     Forget { index: i32 },
     /// Put everything back.
     PutBack,
@@ -34,7 +34,7 @@ enum Request {
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    /// The names of what was on.
+    /// The names of the settings that were on.
     Done(Vec<String>),
     Refused(Refused),
 }
@@ -68,7 +68,7 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// The names of what was on.
+    /// The names of the settings that were on.
     pub fn switch_off(&self, name: &str, index: i32, offloads: &[Offload]) -> Result<Vec<String>, Refused> {
         self.ask(&Request::SwitchOff { name: name.to_owned(), index, offloads: offloads.to_vec() })
     }
@@ -129,7 +129,7 @@ fn serve_socket(socket: &OwnedFd) -> io::Result<()> {
     let answer = |done: Result<Vec<String>, Refused>| {
         send(socket.as_fd(), &done.map_or_else(Answer::Refused, Answer::Done), None)
     };
-    // What the kernel does not know, the bridge has told already.
+    // The bridge has already reported what the kernel lacks.
     answer(ready.map(|_| Vec::new()))?;
     let mut kept = Kept::new();
     while let Ok(Some((request, _))) = receive(socket.as_fd()) {

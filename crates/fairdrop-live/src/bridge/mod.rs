@@ -51,7 +51,7 @@ pub struct BridgeOptions {
     pub xdp: XdpWay,
     /// Where the settings of interfaces are kept that are changed; `None`: none is changed.
     pub state: Option<PathBuf>,
-    /// This program, which keeps them in a process of its own.
+    /// This program, which keeps them in a separate process.
     pub program: PathBuf,
 }
 
@@ -116,7 +116,7 @@ pub struct Bridge {
     keeper: Option<Keeper>,
     /// The longest packet that a frame buffer holds, bytes.
     longest: u32,
-    /// What was said of the longest packets.
+    /// The last message on the longest packets.
     told: [Option<String>; 2],
     /// From the first interface to the second.
     pub up: Running,
@@ -171,7 +171,7 @@ impl Bridge {
     /// Follows what becomes of the interfaces, until `stop` can be read or a direction has ended.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     pub fn follow(&mut self, stop: BorrowedFd<'_>) -> io::Result<()> {
         while !self.up.has_ended() && !self.down.has_ended() {
             let mut fds = [self.changes.poll_fd(), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
@@ -299,7 +299,7 @@ impl Opened {
     }
 }
 
-/// Says what both directions are, and what memory they take, with `beside` bytes of what looks on.
+/// Logs both directions and their memory, with `beside` bytes for watchers.
 fn tell(options: &BridgeOptions, sides: &[Side; 2], found: &[Interface; 2], beside: usize) {
     let (link, frame_bytes) = (&options.link, options.frame_bytes(found));
     let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);

@@ -1,4 +1,4 @@
-//! Settings of interfaces that a bridge changes. What they were goes to a file first, from which they are put back: at the end,
+//! Settings of interfaces that a bridge changes. Their old values go to a file first, from which they are put back: at the end,
 //! by the next start, or by `fairdropd restore`. The file is locked for as long as its bridge runs, so two bridges never share an
 //! interface, and a file without a lock is that of a bridge that was killed.
 
@@ -94,7 +94,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Switches `offloads` off. Returns the names of what was on.
+    /// Switches `offloads` off. Returns the names of those that were on.
     ///
     /// # Errors
     /// There is no such interface, no right to, or the file cannot be written.
@@ -170,7 +170,7 @@ impl fmt::Display for Restored {
     }
 }
 
-/// Puts back what killed bridges left behind in this network namespace. `name_of` tells what the interface of a number is called.
+/// Puts back what killed bridges left behind in this network namespace. `name_of` gives an interface's name by its number.
 ///
 /// # Errors
 /// The directory cannot be read, or an interface cannot be changed.

@@ -66,7 +66,7 @@ impl Side {
         Ok(())
     }
 
-    /// Compares with the interfaces that there are now; says what has changed, and takes an interface that has come back into use.
+    /// Compares with the present interfaces; logs the changes, and takes an interface that has come back into use.
     pub fn follow(&mut self, all: &[Interface], keeper: Option<&Keeper>) {
         let before = self.now.take();
         let same = before.as_ref().and_then(|before| all.iter().find(|one| one.index == before.index));
@@ -106,7 +106,7 @@ impl Side {
     }
 }
 
-/// Switches off what makes other frames of those that came.
+/// Switches off the settings that change frames on their way in.
 fn change_settings(keeper: &Keeper, interface: &Interface, offloads: &[Offload]) -> Result<(), Refusal> {
     let name = &interface.name;
     let was_on =
@@ -117,7 +117,7 @@ fn change_settings(keeper: &Keeper, interface: &Interface, offloads: &[Offload])
     Ok(())
 }
 
-/// What is said of `name`, an interface or the bridge.
+/// A message on `name`, an interface or the bridge.
 pub(super) fn refusal_of(refused: &Refused, name: &str) -> Refusal {
     match refused {
         Refused::InUse => {

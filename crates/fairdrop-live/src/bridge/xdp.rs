@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 /// Bytes of Ethernet's header with two tags.
 const LINK_HEADER: u32 = 22;
 
-/// An interface whose frames come and go through AF_XDP sockets.
+/// An interface over AF_XDP sockets.
 #[derive(Debug)]
 pub(super) struct XdpSide {
     /// For those who read and write.

@@ -201,7 +201,7 @@ impl OneWay {
         format!("{pace}, {}, {} packets", self.queue.discipline, self.queue.limit)
     }
 
-    /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` tells the directions of a host apart.
+    /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` distinguishes the directions of a host.
     pub fn direction(
         &self,
         seed: u64,
@@ -234,7 +234,7 @@ impl OneWay {
     }
 }
 
-/// What may wait, what is under way, and some that are being read or written.
+/// Packets that may wait, those under way, and some that are being read or written.
 fn buffers_for(pace: &Pace, impairments: &Impairments, limit: u32) -> u32 {
     let way_s = (impairments.delay.after(impairments.jitter)).seconds();
     let rate_bps = pace.mean_bps().unwrap_or(RATE_OF_UNLIMITED_BPS);

@@ -94,7 +94,7 @@ fn set(words: &[String], direction: Option<&String>) -> Request {
 /// Asks, and returns what to print.
 ///
 /// # Errors
-/// Nobody answers, or what was asked is refused.
+/// Nobody answers, or the request is refused.
 pub fn ctl(args: &CtlArgs) -> Result<String, String> {
     let request = args.command.request()?;
     let path = args.socket.clone().unwrap_or_else(default_path);
@@ -119,7 +119,7 @@ fn ask(path: &Path, request: &Request) -> Result<Value, String> {
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
-        // Who is refused is told so before the request is read.
+        // A refusal is sent before the request is read.
         let written = stream.write_all(&line);
         let mut answer = String::new();
         BufReader::new(&stream).read_line(&mut answer)?;

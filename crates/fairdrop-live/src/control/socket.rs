@@ -14,7 +14,7 @@ pub struct Socket {
     path: PathBuf,
 }
 
-/// Where `fairdropd ctl` looks when it is not told.
+/// The default path of `fairdropd ctl`.
 pub fn default_path() -> PathBuf {
     let given = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     given("FAIRDROPD_SOCKET")

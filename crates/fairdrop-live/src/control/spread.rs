@@ -70,7 +70,7 @@ fn path_of(setting: &str) -> &str {
     setting.split('=').next().unwrap_or_default().trim()
 }
 
-/// The same link; what was common to the queues of both directions is written for each.
+/// The same link, with settings common to the queues of both directions written for each.
 pub fn spread(written: &Written) -> Written {
     let Ok(mut document) = written.text.parse::<DocumentMut>() else { return written.clone() };
     let common = document.remove("queue");

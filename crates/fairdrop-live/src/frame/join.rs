@@ -28,7 +28,7 @@ pub struct Join {
     payload: usize,
     /// What the last packet says beyond the first.
     last_flags: u8,
-    /// It was shorter, or said that it is the last.
+    /// It was shorter, or marked as the last.
     closed: bool,
 }
 

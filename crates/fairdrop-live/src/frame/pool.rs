@@ -21,7 +21,7 @@ impl FramePool {
         }
     }
 
-    /// Grows to `frames` buffers; those that are taken keep what is in them. It does not shrink.
+    /// Grows to `frames` buffers; taken ones keep their content. It does not shrink.
     pub fn grow(&mut self, frames: u32) {
         let before = self.frames();
         if frames <= before {
@@ -65,7 +65,7 @@ impl FramePool {
         self.bytes.get_mut(start..start + self.frame_bytes)
     }
 
-    /// Takes the buffer that was filled, with the length of what is in it.
+    /// Takes the filled buffer, with the length of its content.
     #[inline]
     pub fn take(&mut self, len: usize) -> Option<u32> {
         let handle = self.free.pop()?;

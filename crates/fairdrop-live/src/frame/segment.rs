@@ -27,7 +27,7 @@ pub fn ip_of_ethernet(frame: &[u8]) -> Option<usize> {
     }
 }
 
-/// Completes the TCP or UDP checksum of an Ethernet frame of which nobody tells whether it was left to hardware. It was, if the
+/// Completes the TCP or UDP checksum of an Ethernet frame that may have been left to hardware. It was, if the
 /// field holds the sum of the pseudo-header and that is wrong as a checksum; of broken frames one in 65,535 looks the same.
 /// Returns whether it was.
 pub fn complete_left_checksum(frame: &mut [u8]) -> bool {
@@ -89,7 +89,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// How `frame`, whose IP header begins at `ip`, is cut into packets with `size` bytes of TCP or UDP payload. `None`: it is
+    /// The cut of `frame`, its IP header at `ip`, into packets with `size` bytes of TCP or UDP payload. `None`: it is
     /// neither, it is a fragment, its headers are wrong, or `size` is 0.
     pub fn new(frame: &[u8], ip: usize, size: usize) -> Option<Self> {
         let (protocol, transport, end) = match frame.get(ip)? >> 4 {

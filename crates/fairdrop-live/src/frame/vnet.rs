@@ -61,7 +61,7 @@ impl Unsummed {
         LeftToHardware { checksum: Some(self), segment: None }.complete(frame, 0);
     }
 
-    /// The header of a frame of which nothing else is left to do.
+    /// The header of a finished frame.
     pub fn header(self) -> [u8; VNET_HEADER] {
         let mut header = [0; VNET_HEADER];
         header[0] = NEEDS_CSUM;

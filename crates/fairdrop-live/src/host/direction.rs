@@ -36,7 +36,7 @@ pub struct DirectionConfig {
 /// In place of where the IP header begins: there is none.
 const NO_IP: u16 = u16::MAX;
 
-/// What the headers of a waiting frame said.
+/// The headers of a waiting frame.
 #[derive(Clone, Copy)]
 struct Note {
     ip: u16,
@@ -103,7 +103,7 @@ impl<W: Watch> Direction<W> {
         })
     }
 
-    /// Runs until it is told to stop, or its ports end. What is left in the link then is dropped and counted. Returns how it
+    /// Runs until it is stopped, or its ports end. Packets left in the link then are dropped and counted. Returns how it
     /// was at the end.
     ///
     /// # Errors
@@ -157,11 +157,11 @@ impl<W: Watch> Direction<W> {
         ports.wait(next)
     }
 
-    /// Reads what is there, at most a batch; what falls due meanwhile is handed on.
+    /// Reads the frames at hand, at most a batch; packets that fall due meanwhile are handed on.
     fn read(&mut self, ports: &mut impl Ports) -> io::Result<usize> {
         let mut read = 0;
         while read < BATCH || (ports.has_more() && read < LONGEST_BATCH) {
-            // What comes together may leave together; nothing waits for what is yet to come, nor for a buffer.
+            // Packets that arrive together may leave together; none waits for a later one, nor for a buffer.
             if !ports.has_more() || self.pool.free() == 0 {
                 self.send_train(ports)?;
             }
@@ -170,7 +170,7 @@ impl<W: Watch> Direction<W> {
             let Some(received) = ports.receive(buffer)? else { return Ok(read) };
             let len = self.wire_len(received.len);
             let handle = if received.len > room { None } else { self.pool.take(received.len) };
-            // What left before it came is told before it.
+            // Earlier departures are reported first.
             self.link.advance(received.at);
             let settled = self.settle(ports, true);
             // It was read: it is counted, whatever the ports still take.
@@ -221,7 +221,7 @@ impl<W: Watch> Direction<W> {
         self.link.arrive(at, meta, handle, || self.classifier.hosts());
     }
 
-    /// Hands on what is due and frees the buffers of what is gone. Once the ports take nothing more, the rest is dropped.
+    /// Hands on due packets and frees the buffers of those gone. Once the ports take nothing more, the rest is dropped.
     #[inline]
     fn settle(&mut self, ports: &mut impl Ports, open: bool) -> io::Result<()> {
         if self.link.outcomes().is_empty() { Ok(()) } else { self.settle_outcomes(ports, open) }
@@ -298,7 +298,7 @@ impl<W: Watch> Direction<W> {
         ports.deliver_one(leaving(&self.pool, &self.notes, handle))
     }
 
-    /// Hands on what was kept to leave together.
+    /// Hands on the packets kept to leave together.
     #[inline]
     fn send_train(&mut self, ports: &mut impl Ports) -> io::Result<()> {
         if self.train.is_empty() {

@@ -18,7 +18,7 @@ use crate::link::{Amount, Cause, Fate, Outcome};
 /// Flows in the table.
 pub const ENTRIES: usize = 256;
 
-/// Flows told in a report.
+/// Flows in a report.
 pub const TOLD: usize = 24;
 
 /// After this time a byte counts half.
@@ -42,7 +42,7 @@ pub struct Flows {
     /// The entry that was found last for numbers with the same last bits; it may be another flow's by now.
     found: [u16; ENTRIES],
     entries: Vec<Entry>,
-    /// By entry: bytes offered, aged, with what was inherited.
+    /// By entry: bytes offered, aged, including inherited ones.
     weights: Vec<f64>,
     /// Numbers of entries, each with a weight that it had; none has more than those below it at 2i + 1 and 2i + 2. Weights only
     /// grow, so that whose weight is still what it was at the top has the least; others sink when they get there.
@@ -98,7 +98,7 @@ impl Flows {
         Self {
             link_type,
             key,
-            // Twice as many: what is removed leaves gaps, which are filled again without growing.
+            // Twice as many: removed entries leave gaps, which are filled again without growing.
             places: HashMap::with_capacity_and_hasher(2 * ENTRIES, BuildHasherDefault::default()),
             found: [0; ENTRIES],
             entries: Vec::with_capacity(ENTRIES),
@@ -111,7 +111,7 @@ impl Flows {
         }
     }
 
-    /// What a byte counts at `now`: it is scaled up with time, so that what was counted need not be scaled down. It is
+    /// What a byte counts at `now`: it is scaled up with time, so that earlier counts need not be scaled down. It is
     /// computed anew after a millisecond, in which it grows by less than a ten-thousandth.
     fn scale(&mut self, now: Time) -> f64 {
         if now.since(self.scale.1) < RENEWED {
@@ -149,7 +149,7 @@ impl Flows {
         }
     }
 
-    /// A new flow, with nothing of its own.
+    /// A new flow, with empty counters.
     fn enter(&mut self, flow: u64, since: Time, frame: &[u8]) -> u16 {
         let mut entry = Entry {
             flow,
@@ -215,7 +215,7 @@ impl Flows {
         }
     }
 
-    /// The flows that got most of late, then those that offered most.
+    /// The flows with the largest recent throughput, then those with the largest offered load.
     fn told(&self) -> Vec<Flow> {
         let mut most: Vec<(&Entry, &f64)> = self.entries.iter().zip(&self.weights).collect();
         most.sort_by(|(a, offered_a), (b, offered_b)| {

@@ -76,7 +76,7 @@ pub trait Ports {
         1
     }
 
-    /// Hands on a frame and what is left to do for it. Returns whether the port took it.
+    /// Hands on a frame and its pending offloads. Returns whether the port took it.
     ///
     /// # Errors
     /// As of [`Self::deliver`] and [`Self::deliver_left`].
@@ -99,7 +99,7 @@ pub trait Ports {
             match self.deliver_one(frame) {
                 Ok(true) => taken += 1,
                 Err(error) if taken == 0 => return Err(error),
-                // The next call tells.
+                // The next call reports it.
                 Ok(false) | Err(_) => break,
             }
         }

@@ -86,7 +86,7 @@ pub struct Report {
     pub buffers_free: u32,
     /// The values that the discipline decides by.
     pub internals: Vec<(&'static str, f64)>,
-    /// By protocol; those that never came are left out.
+    /// By protocol; protocols without packets are left out.
     pub groups: BTreeMap<&'static str, Group>,
     /// The flows that use it most, when somebody keeps account of them.
     pub flows: Vec<Flow>,

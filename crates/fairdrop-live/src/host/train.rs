@@ -74,7 +74,7 @@ impl Train {
         std::mem::take(&mut self.outcomes)
     }
 
-    /// The room of what was unloaded comes back.
+    /// Frees the room of the unloaded frames.
     pub fn reuse(&mut self, mut outcomes: Vec<Outcome>) {
         outcomes.clear();
         self.outcomes = outcomes;

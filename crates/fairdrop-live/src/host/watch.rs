@@ -10,9 +10,9 @@ pub trait Watch {
     fn arrived(&mut self, at: Time, meta: &Meta, frame: &[u8]);
     /// A packet was delivered or dropped; `frame` as it left or would have left.
     fn gone(&mut self, outcome: &Outcome, frame: &[u8]);
-    /// A frame of `len` bytes came at `at` that the host could not keep; `frame` is what it has read of it.
+    /// A frame of `len` bytes arrived at `at` that the host could not keep; `frame` is the part it has read.
     fn refused(&mut self, _at: Time, _cause: HostCause, _len: u32, _frame: &[u8]) {}
-    /// Somebody asks how the link is: adds what it knows.
+    /// Adds its view to a snapshot of the link.
     fn tell(&mut self, _report: &mut Report) {}
 }
 

@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Groups that can be told apart.
+/// Groups that addresses can distinguish.
 pub const MOST_GROUPS: usize = 64;
-/// Flows of a group that can be told apart.
+/// Flows of a group that addresses can distinguish.
 pub const MOST_FLOWS: u32 = 1 << 16;
 /// The port to which datagrams are sent.
 pub const UDP_PORT: u16 = 4000;

@@ -24,12 +24,12 @@ use std::sync::mpsc::{Receiver, Sender};
 /// Packets read from one device before the other has its turn.
 const BATCH: usize = 32;
 
-/// What the carrier counts of its own.
+/// The carrier's own counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Packets read from the devices.
     pub read: u64,
-    /// Of these, what was of no flow, and was thrown away.
+    /// Of these, packets of no flow, which were discarded.
     pub strange: u64,
     /// Packets handed on.
     pub handed_on: u64,
@@ -238,7 +238,7 @@ impl<'s> Carrier<'s> {
         }
     }
 
-    /// Reads what is there, at most a batch of each side. Whether there was anything.
+    /// Reads the packets at hand, at most a batch of each side. Whether there were any.
     fn read(&mut self) -> io::Result<bool> {
         let mut any = false;
         for side in [Side::Left, Side::Right] {

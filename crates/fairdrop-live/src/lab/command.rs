@@ -24,7 +24,7 @@ const FAILED: u8 = 1;
 /// 128 and the number of SIGINT, as shells count.
 const INTERRUPTED: u8 = 130;
 
-/// Does what the command line says; errors are told on stderr.
+/// Runs the command line; errors go to stderr.
 pub fn lab(arguments: &LabArgs) -> ExitCode {
     let told = |code: u8, error: &dyn ToString| {
         error.to_string().lines().for_each(|line| crate::say!("error: {line}"));

@@ -50,7 +50,7 @@ impl Congestion {
         of_group.into()
     }
 
-    /// Calls the transports in a result what they were.
+    /// Names the transports of a result by the controls that ran.
     pub fn rename(&self, result: &mut RunResult) {
         for (group, name) in result.groups.iter_mut().zip(&self.0) {
             let Some(name) = name else { continue };

@@ -37,7 +37,7 @@ pub enum LabError {
     Panicked {
         /// Which thread.
         who: &'static str,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// It failed while it ran.

@@ -60,7 +60,7 @@ pub struct TcpInfo {
     pub cwnd: u32,
     /// Smoothed round-trip time, us; 0 before the first measurement.
     pub srtt_us: u32,
-    /// Retransmission timeouts; `None` where the kernel does not tell (before 6.7).
+    /// Retransmission timeouts; `None` where the kernel does not report them (before 6.7).
     pub timeouts: Option<u16>,
 }
 

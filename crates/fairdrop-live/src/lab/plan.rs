@@ -1,4 +1,4 @@
-//! What of a scenario real hosts can do, and what they would do otherwise than the simulator's.
+//! The parts of a scenario that real hosts can play, and those that they would play differently from the simulator's.
 
 use super::address::{MOST_FLOWS, MOST_GROUPS};
 use super::congestion::Congestion;
@@ -11,7 +11,7 @@ const TCP_HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 /// IP and UDP headers, bytes.
 pub const UDP_HEADERS: u32 = 28;
-/// The least and largest segments that a socket can be told, bytes (`TCP_MAXSEG`: tcp(7)).
+/// The least and largest segments that a socket accepts, bytes (`TCP_MAXSEG`: tcp(7)).
 const SEGMENTS: (u32, u32) = (88, 32_767);
 /// The smallest MTU of a link, bytes.
 const LEAST_MTU: u32 = 576;

@@ -31,7 +31,7 @@ const LEAD: Time = Time::from_ms(100);
 /// this process may have.
 ///
 /// # Errors
-/// That, or the kernel does not say what it offers.
+/// That, or the kernel does not list its controls.
 pub fn check(scenario: &Scenario, congestion: &Congestion) -> Result<(), LabError> {
     let available = plan::available().map_err(|error| LabError::Machine {
         what: "/proc/sys/net/ipv4/tcp_available_congestion_control",
@@ -158,7 +158,7 @@ fn lasting_flows<'s>(scenario: &'s Scenario, network: &Network<'_>, seed: u64) -
     (0..).zip(network.starts()).map(flow).collect()
 }
 
-/// A thread of a side: gets ready, says so, and works when it is told when time 0 is. `None` when it was not told.
+/// A thread of a side: gets ready, reports it, and starts when it receives time 0. `None` when it does not.
 fn side_thread<S, E>(
     open: impl FnOnce() -> Result<(OwnedFd, S), LabError>,
     ready: &mpsc::Sender<Ready>,
@@ -211,7 +211,7 @@ mod tests {
         tasks.filter_map(|task| fs::read_link(task.path().join("ns/net")).ok()).collect()
     }
 
-    /// How a run of a scenario of 1000 s ends; `None`, said on stderr, where the machine does not allow one.
+    /// How a run of a scenario of 1000 s ends; `None`, with a message on stderr, where the machine does not allow one.
     fn end_of(fault: fault::Fault) -> Option<LabError> {
         let (tell, told) = mpsc::channel();
         let before = namespaces();

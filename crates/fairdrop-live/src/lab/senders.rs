@@ -57,7 +57,7 @@ pub struct Connect {
     pub bytes: u64,
 }
 
-/// What the senders tell the network.
+/// Messages of the senders to the network.
 #[derive(Clone, Copy, Debug)]
 pub enum Letter {
     /// How a TCP sender is.
@@ -74,7 +74,7 @@ pub struct Ended {
     pub lost: u64,
     /// Connections that failed, and why the first did.
     pub failed: Option<(u64, String)>,
-    /// Whether the kernel tells of timeouts.
+    /// Whether the kernel reports timeouts.
     pub tells_timeouts: bool,
 }
 
@@ -129,7 +129,7 @@ struct Source {
 }
 
 impl<'s> Senders<'s> {
-    /// The senders of `scenario` in this thread's namespace. Time 0 of the scenario is told later.
+    /// The senders of `scenario` in this thread's namespace. Time 0 of the scenario is set later.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -346,7 +346,7 @@ impl<'s> Senders<'s> {
         Ok(())
     }
 
-    /// A source whose group has stopped sends nothing more, nor again.
+    /// A source of a stopped group never sends again.
     fn stop(&mut self, index: usize) {
         let number = self.flows[index].number;
         if let Some(connection) = self.connections.remove(&number) {

@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 
 /// The device.
 const TUN: &str = "tun0";
-/// Packets that may wait to be read. They are read at once; hosts' own links, which come next, lose what is too much.
+/// Packets that may wait to be read. They are read at once; hosts' own links, which come next, lose the excess.
 const TUN_PACKETS: u32 = 50_000;
 
-/// Puts this thread into a namespace of its own, with a device to the other side. `ecn`: the groups whose connections ask for
+/// Puts this thread into a new namespace, with a device to the other side. `ecn`: the groups whose connections ask for
 /// explicit congestion notification.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The receiving hosts: they accept and read, and tell nothing; what arrives is measured on its way in.
+//! The receiving hosts: they accept and read, and report nothing; arrivals are measured on their way in.
 
 use super::address::{Side, UDP_PORT, tcp_port};
 use super::error::LabError;
@@ -27,7 +27,7 @@ pub struct Sinks {
     epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
     connections: BTreeMap<u64, OwnedFd>,
-    /// Datagrams are not read: what the socket has no room for is discarded there.
+    /// Datagrams are not read: the socket discards those it has no room for.
     _datagrams: OwnedFd,
     buffer: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! How the threads of both sides are told to end.
+//! The signal for the threads of both sides to end.
 
 use crate::host::Wake;
 use crate::os::Waker;
@@ -42,7 +42,7 @@ impl<'a> Finish<'a> {
         Self { stop, sides }
     }
 
-    /// Whether a side has ended, or was told to.
+    /// Whether a side has ended, or is to.
     pub fn is_told(&self) -> bool {
         self.stop.is_set()
     }

@@ -10,7 +10,7 @@ pub struct Stream {
     first: Option<u32>,
     /// Bytes that have arrived without a gap.
     whole: u64,
-    /// Beyond them: where what has arrived begins and ends.
+    /// Beyond them: begin and end of the bytes that have arrived.
     beyond: BTreeMap<u64, u64>,
     /// Bytes that have been sent at least once.
     sent: u64,
@@ -25,7 +25,7 @@ impl Stream {
         Self { size, ..Self::default() }
     }
 
-    /// The place of a sequence number in the stream, near what has arrived so far.
+    /// The place of a sequence number in the stream, near the bytes that have arrived so far.
     fn offset(&self, seq: u32) -> Option<u64> {
         let relative = seq.wrapping_sub(self.first?.wrapping_add(1));
         let ahead = relative.wrapping_sub(self.whole as u32) as i32;

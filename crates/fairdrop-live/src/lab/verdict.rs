@@ -29,7 +29,7 @@ pub struct Outside {
     pub scheduling: Scheduling,
 }
 
-/// Adds to a result what the machine was and how exact it was, and whether that was enough.
+/// Adds the machine, its exactness and whether that sufficed to a result.
 pub fn judge(
     result: &mut RunResult,
     scenario: &Scenario,

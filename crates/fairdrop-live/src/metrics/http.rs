@@ -40,12 +40,12 @@ pub const TIMEOUT: Status = (408, "Request Timeout");
 pub const TOO_LARGE: Status = (431, "Request Header Fields Too Large");
 pub const UNAVAILABLE: Status = (503, "Service Unavailable");
 
-/// Sent with every answer: nothing is loaded from elsewhere, kept, framed, or told to others.
+/// Sent with every answer: nothing is loaded from elsewhere, cached, framed, or leaked as a referrer.
 const ALWAYS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
     Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
 
-/// A stream whose reads end after a time.
+/// A stream with a timeout on reads.
 pub trait Timed: Read {
     /// The next reads fail with [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] when nothing comes for so long.
     ///
@@ -197,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
     use std::cell::Cell;
 
-    /// A stream from which nothing takes time.
+    /// A stream without delays.
     struct AtOnce<'a>(&'a [u8]);
 
     impl Read for AtOnce<'_> {

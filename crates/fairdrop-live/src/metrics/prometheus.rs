@@ -4,7 +4,7 @@ use crate::host::{Report, Spread};
 use crate::link::{Amount, Cause};
 use std::fmt::{Display, Write};
 
-/// Type of what [`render`] returns.
+/// Content type of [`render`]'s answer.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What of an amount is meant.
@@ -85,7 +85,7 @@ impl Page<'_> {
         }
     }
 
-    /// Each has a name of its own: the discipline decides which there are.
+    /// Each has its own name, which the discipline chooses.
     fn internals(&mut self) {
         let all = self.directions.iter().flat_map(|direction| &direction.report.internals);
         let mut names: Vec<&str> = all.map(|&(name, _)| name).collect();

@@ -180,7 +180,7 @@ impl House {
         }
     }
 
-    /// Server-sent events: what was, then each new sample.
+    /// Server-sent events: the history, then each new sample.
     fn stream(&self, stream: &mut &TcpStream, head_only: bool) -> io::Result<()> {
         let Some(_place) = Lease::take(&self.streams) else {
             return plain(stream, http::UNAVAILABLE, "too many streams", head_only);
@@ -216,7 +216,7 @@ mod tests {
     use std::io::Read;
     use std::sync::Mutex;
 
-    /// A server whose clock stands until it is put forward.
+    /// A server with a clock that only the test moves.
     struct Rig {
         server: Server,
         clock: Arc<Mutex<Instant>>,

@@ -18,7 +18,7 @@ impl Token {
     /// Reads a file that only its owner can read.
     ///
     /// # Errors
-    /// Others can read it, or what is in it is no token.
+    /// Others can read it, or its content is no token.
     pub fn read(path: &Path) -> Result<Self, String> {
         let refuse = |why: &str| {
             let name = path.display().to_string();

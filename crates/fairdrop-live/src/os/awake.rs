@@ -4,7 +4,7 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// While it lives, idle processors of this machine poll rather than fall asleep, from which they take tens of microseconds to wake
+/// While it lives, idle processors of this machine poll rather than sleep: waking up takes tens of microseconds
 /// (`Documentation/power/pm_qos_interface.rst`). The kernel ends it with the descriptor, however the process ends.
 #[derive(Debug)]
 pub struct Awake {
@@ -21,7 +21,7 @@ impl Awake {
     /// The kernel does not know it, or the user may not.
     pub fn new() -> io::Result<Self> {
         let request = rustix::fs::open(Self::PATH, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-        // Wake-ups may take so many microseconds.
+        // Microseconds that a wake-up may take.
         rustix::io::write(&request, &0_i32.to_ne_bytes())?;
         Ok(Self { _request: request })
     }

@@ -1,4 +1,4 @@
-//! Processes that live in namespaces of their own and do there what they are asked: open sockets and TUN devices, set addresses
+//! Processes that live in their own namespaces and act there on request: open sockets and TUN devices, set addresses
 //! and routes, run a command.
 //!
 //! The helper is this program, started again with the hidden command [`COMMAND`]: a process of one thread, which may enter a
@@ -65,7 +65,7 @@ pub enum SocketKind {
 pub struct Run {
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// In a user namespace of its own, as this user and group, without rights over the other namespaces; `None`: as the helper.
+    /// In a new user namespace, as this user and group, without rights over the other namespaces; `None`: as the helper.
     pub as_user: Option<(u32, u32)>,
 }
 

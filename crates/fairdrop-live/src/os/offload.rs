@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// A setting that makes other frames of those that came.
+/// A setting that changes frames on their way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Offload {
     /// Generic receive offload: the kernel joins packets of a flow.
     Gro,
-    /// Large receive offload: the device does, and what it joined cannot be cut again faithfully.
+    /// Large receive offload: the device does, and joined frames cannot be cut again faithfully.
     Lro,
-    /// The device takes tags of VLANs out of frames and tells them aside, which AF_XDP does not pass on everywhere.
+    /// The device takes tags of VLANs out of frames and reports them aside, which AF_XDP does not pass on everywhere.
     RxVlan,
 }
 
@@ -82,7 +82,7 @@ impl Offload {
     }
 }
 
-/// Receive queues that an interface uses; `None`: its driver does not tell.
+/// Receive queues that an interface uses; `None`: its driver does not report them.
 ///
 /// # Errors
 /// There is no such interface.

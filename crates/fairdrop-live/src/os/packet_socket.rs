@@ -79,8 +79,8 @@ impl PacketSocket {
         self.set(libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 
-    /// Gives it a receive ring of at least `bytes`: what comes in, not what the host sends, each frame behind a
-    /// `virtio_net_hdr` that tells what was left to hardware. Frames longer than a slot wait, whole, in the socket's own queue as well.
+    /// Gives it a receive ring of at least `bytes`, for incoming frames only, each behind a
+    /// `virtio_net_hdr` with the work left to hardware. Frames longer than a slot wait, whole, in the socket's own queue as well.
     ///
     /// # Errors
     /// No memory.
@@ -217,7 +217,7 @@ pub struct RingMemory {
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// One block that no socket has, of zeros. For tests of what reads rings.
+    /// One block of zeros that belongs to no socket, for tests of ring readers.
     ///
     /// # Errors
     /// No memory.
@@ -231,10 +231,10 @@ impl RingMemory {
         Ok(Self { start, len })
     }
 
-    /// Writes to its beginning what a kernel could have.
+    /// Writes a kernel's possible content to its beginning.
     ///
     /// # Panics
-    /// There is no room for so many bytes.
+    /// There is no room for that many bytes.
     pub fn write(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.len, "{} bytes into a ring of {}", bytes.len(), self.len);
         // SAFETY: the mapping is as long, nobody else borrows it, and it does not overlap what is borrowed here.

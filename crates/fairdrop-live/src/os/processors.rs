@@ -41,12 +41,12 @@ impl Processors {
         watched
     }
 
-    /// Which part of their time the hypervisor gave to others; `None` where that is not told.
+    /// Part of their time that the hypervisor gave to others; `None` where it is not reported.
     pub fn stolen(&mut self) -> Option<f64> {
         Some(self.ticks()?.stolen_since(self.before?))
     }
 
-    /// The first line tells it. The calls are those that a confined process may make.
+    /// The first line has it. The calls are those that a confined process may make.
     fn ticks(&mut self) -> Option<Ticks> {
         let (stat, mut line) = (self.stat.as_mut()?, [0; 256]);
         stat.rewind().ok()?;

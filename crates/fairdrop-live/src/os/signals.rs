@@ -51,7 +51,7 @@ impl Signals {
         Ok(fds[1].revents().is_empty())
     }
 
-    /// Passes on to the process what came for it.
+    /// Passes signals on to the process.
     pub fn pass_on(&self, to: Pid) {
         for (signal, flag) in &self.pass_on {
             if flag.swap(false, Ordering::Relaxed) {

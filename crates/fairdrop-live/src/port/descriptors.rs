@@ -1,4 +1,4 @@
-//! A direction between two descriptors of which each read and each write is one frame: TUN devices.
+//! A direction between two descriptors with one frame in each read and write: TUN devices.
 
 use super::tun::{READ_AHEAD, TunReader, TunWriter};
 use crate::frame::{Unsummed, VNET_HEADER};
@@ -51,9 +51,9 @@ impl Losses {
         Self { netlink, interface: interface.into(), count, told }
     }
 
-    /// Those that were not told yet.
+    /// Those not yet reported.
     fn new_ones(&mut self) -> u64 {
-        // The device is gone at the end: what is known stays.
+        // The device is gone at the end: the last known counts stay.
         let lost = (self.count)(&self.netlink, &self.interface).unwrap_or(self.told);
         let new = lost.saturating_sub(self.told);
         self.told += new;

@@ -22,7 +22,7 @@ const AHEAD_BYTES: usize = READ_AHEAD * 2048;
 /// Bytes of a line of the processor's cache, at which each frame begins.
 const LINE: usize = 64;
 
-/// Reads packets from a descriptor of which each read is one frame; it must be non-blocking.
+/// Reads packets from a non-blocking descriptor, one frame a read.
 #[derive(Debug)]
 pub struct TunReader {
     device: Arc<OwnedFd>,
@@ -33,7 +33,7 @@ pub struct TunReader {
     /// Frames read at once, at most.
     most: usize,
     whole: Whole,
-    /// Frames in it that were read at once, and those of them that were not looked at yet.
+    /// Frames that were read at once, and those not yet handled.
     read: [InWhole; READ_AHEAD],
     waiting: Range<usize>,
     /// When the last frame was read, and when the one that is looked at.
@@ -107,14 +107,14 @@ impl TunReader {
         Ok(Some(Received { len, at: self.at }))
     }
 
-    /// Reads what is there, when nothing waits any more; whether there was something.
+    /// Reads the frames at hand, when none waits any more; whether there were any.
     fn fill(&mut self) -> io::Result<bool> {
         let (mut start, mut count) = (0, 0);
         while count < self.most && start + VNET_HEADER + LONGEST <= self.whole.bytes().len() {
             let len = match self.read_at(start) {
                 Ok(len) => len,
                 Err(error) if count == 0 => return Err(error),
-                // The next call tells.
+                // The next call reports it.
                 Err(_) => None,
             };
             let Some(len) = len else {
@@ -175,7 +175,7 @@ impl AsFd for TunReader {
     }
 }
 
-/// Writes packets to a descriptor of which each write is one frame.
+/// Writes packets to a descriptor, one frame a write.
 #[derive(Clone, Debug)]
 pub struct TunWriter {
     device: Arc<OwnedFd>,
@@ -262,7 +262,7 @@ mod tests {
         packet
     }
 
-    /// Numbers and lengths of what is read until nothing is there, and how much was at hand behind each.
+    /// Numbers and lengths of the packets read until none is left, and how many were at hand behind each.
     fn all(reader: &mut TunReader) -> Vec<(u8, usize, bool)> {
         let mut buffer = vec![0; LONGEST];
         std::iter::from_fn(|| {

@@ -45,7 +45,7 @@ impl<T> Default for Handover<T> {
 }
 
 impl<T> Handover<T> {
-    /// To be used from now on, in place of what was handed over before; `None`: nothing is.
+    /// To be used from now on, in place of an earlier one; `None`: nothing is.
     pub fn put(&self, new: Option<T>) {
         *self.new.lock().unwrap_or_else(PoisonError::into_inner) = Change::To(new);
         self.changed.store(true, Ordering::Release);
@@ -65,7 +65,7 @@ impl<T> Handover<T> {
     }
 }
 
-/// One interface, as its owner tells of it.
+/// One interface, as reported by its owner.
 #[derive(Clone, Debug, Default)]
 pub struct XdpInterface {
     /// Where frames come in.
@@ -122,7 +122,7 @@ impl XdpPorts {
         })
     }
 
-    /// Takes what was handed over.
+    /// Takes the queues that were handed over.
     fn look(&mut self) -> io::Result<()> {
         if let Change::To(input) = self.from.take() {
             if let Some(mut before) = self.input.take() {
@@ -228,7 +228,7 @@ impl Ports for XdpPorts {
             return Ok(());
         }
         if self.left && self.mtu.load(Ordering::Relaxed) > 0 {
-            // The device takes more as soon as it has sent some: that is soon, and nobody tells.
+            // The device takes more as soon as it has sent some: that is soon, and nothing signals it.
             rustix::thread::sched_yield();
             return Ok(());
         }

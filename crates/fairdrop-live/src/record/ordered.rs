@@ -6,7 +6,7 @@ use rtrb::Consumer;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Records among which the oldest is looked for, at most. Packets that leave together are told when all of them have left: more
+/// Records among which the oldest is looked for, at most. Packets that leave together are reported when all of them have left: more
 /// may have come by then, as many as are read at once, and each with its drop.
 pub(super) const MOST: usize = 512;
 
@@ -30,7 +30,7 @@ impl Ordered {
         self.ring.slots() > self.ring.buffer().capacity() / 2
     }
 
-    /// When the oldest record was, of those that are there.
+    /// Time of the oldest record at hand.
     pub fn oldest(&mut self) -> Option<Time> {
         while self.order.len() < MOST && self.take() {}
         self.order.peek().map(|&Reverse((at, ..))| at)

@@ -71,7 +71,7 @@ pub fn header(to: &mut Vec<u8>, link_type: LinkType) {
         block(to, INTERFACE_DESCRIPTION, |to| {
             u16(to, link_type.0);
             u16(to, 0);
-            // No limit to what is captured of a packet.
+            // No limit to the captured length.
             u32(to, 0);
             option(to, NAME, interface_name(interface).as_bytes());
             // Times in units of 10^-9 s.
@@ -86,7 +86,7 @@ pub struct Packet<'a> {
     pub interface: usize,
     /// Since 1970.
     pub time_ns: u64,
-    /// Its length, of which `frame` is the beginning.
+    /// Its length; `frame` may be only its beginning.
     pub len: u32,
     pub frame: &'a [u8],
     pub comment: Option<&'a str>,

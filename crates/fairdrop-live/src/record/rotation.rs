@@ -41,7 +41,7 @@ impl Rotation {
     }
 }
 
-/// Moves on what is there, and begins anew. What passes on a network is for nobody else to read.
+/// Moves on the present file, and begins a new one, readable by its owner alone: it holds others' traffic.
 fn begin(path: &Path, files: u32) -> io::Result<File> {
     for number in (0..files.saturating_sub(1)).rev() {
         match fs::rename(numbered(path, number), numbered(path, number + 1)) {

@@ -25,7 +25,7 @@ const HELD: Time = Time::from_ns(200_000_000);
 /// Bytes that are written at once.
 const AT_ONCE: usize = 1 << 18;
 
-/// Writes until it is dropped, and then what is left.
+/// Writes until it is dropped, and then the rest.
 pub struct Writer {
     ending: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -45,7 +45,7 @@ struct Job<O> {
 }
 
 impl Writer {
-    /// Writes what comes out of `rings` into files of `file_bytes` each.
+    /// Writes the records of `rings` into files of `file_bytes` each.
     ///
     /// # Errors
     /// The operating system gives no thread.

@@ -81,7 +81,7 @@ fn read(packet: &[u8]) -> Option<Kind<'_>> {
     })
 }
 
-/// The first fragment of a datagram tells the ports.
+/// The first fragment of a datagram has the ports.
 fn fragment<'a>(sliced: &SlicedPacket<'a>, key: impl Fn(u16, u16) -> Key) -> Option<Kind<'a>> {
     let payload = sliced.ip_payload().filter(|payload| payload.fragmented)?;
     let first = match sliced.net.as_ref()? {

@@ -148,7 +148,7 @@ fn settings(addresses: &Addresses, tcp: &Tcp, inside: bool, v6: bool) -> Vec<Net
     ]
 }
 
-/// Why there are no user namespaces, as far as the machine tells: `sysctl` reads a file under /proc/sys.
+/// Why there are no user namespaces, as far as the machine reports: `sysctl` reads a file under /proc/sys.
 fn no_user_namespaces(error: &io::Error, sysctl: impl Fn(&str) -> io::Result<String>) -> String {
     let says = |path: &str, value: &str| sysctl(path).is_ok_and(|text| text.trim() == value);
     let remedy = if says("kernel/apparmor_restrict_unprivileged_userns", "1") {

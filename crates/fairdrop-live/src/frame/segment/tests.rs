@@ -209,7 +209,7 @@ fn any_data() -> impl Strategy<Value = (Super, usize)> {
     )
 }
 
-/// The packets that a frame stands for, with their checksums left, and what is left.
+/// The packets that a frame stands for, with their checksums left to hardware, and the rest.
 fn packets_of(of: &Super, size: usize) -> (Vec<Vec<u8>>, Unsummed) {
     let cut = Cut::new(&of.frame, of.ip, size).unwrap().leaving_checksums();
     let packet = |number| {

@@ -87,7 +87,7 @@ const PROCESS: &[i64] = &[
     libc::SYS_waitid,
 ];
 
-/// To tell a loop apart from those that it is one of: a loop gives up what is left.
+/// Distinguishes a loop from the threads around it: a loop gives up the rest.
 const BECOMING_LOOP: &[i64] = &[libc::SYS_capget, libc::SYS_capset];
 
 /// Of a shell, beside those: its command, and the terminal.
@@ -122,7 +122,7 @@ mod older {
     pub(super) const FILES: &[i64] = &[];
 }
 
-/// `PR_CAP_AMBIENT`, `PR_SET_NAME`, ...: what a thread may set of itself.
+/// `PR_CAP_AMBIENT`, `PR_SET_NAME`, ...: a thread's settings of itself.
 const PRCTL: &[i32] = &[
     libc::PR_SET_NAME,
     libc::PR_SET_NO_NEW_PRIVS,

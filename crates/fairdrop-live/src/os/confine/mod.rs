@@ -30,7 +30,7 @@ pub enum Role {
 pub const FORBIDDEN: &str = "FAIRDROPD_FORBIDDEN";
 
 /// Gives up all that `role` does not need. Files can be written in `folders` alone from now on, and no others be read. Returns
-/// what this kernel does not know, for the operator to be told.
+/// the mechanisms that this kernel lacks, for a message to the operator.
 ///
 /// # Errors
 /// The kernel refuses.

@@ -9,7 +9,7 @@ use rustix::thread::{
 use std::io;
 use std::path::PathBuf;
 
-/// Gives up all but `kept`, of which it keeps what it has.
+/// Gives up all capabilities but those of `kept` that it has.
 pub(super) fn keep(kept: CapabilitySet) -> io::Result<()> {
     for bit in 0..u64::BITS {
         // Beyond the last that the kernel knows, or no right to: with no_new_privs no program gets any from there.

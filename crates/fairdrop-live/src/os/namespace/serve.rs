@@ -99,7 +99,7 @@ fn enter(namespaces: Enter) -> io::Result<()> {
     }
     if namespaces.mounts {
         raw::unshare(UnshareFlags::NEWNS)?;
-        // What is mounted outside later on is seen here; what is mounted here is not seen outside.
+        // Later mounts outside are seen here; mounts made here are not seen outside.
         let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", flags)?;
     }
@@ -177,7 +177,7 @@ fn cover(path: &Path, text: &str) -> io::Result<()> {
     covered
 }
 
-/// Runs the command to its end, and is a parent to what it leaves behind. `None`: nobody wants to know any more.
+/// Runs the command to its end, and adopts the processes that it leaves behind. `None`: nobody waits for the result.
 fn run_command(run: &Run, socket: BorrowedFd<'_>, signals: &Signals) -> io::Result<Option<u8>> {
     let user = run.as_user.map(|(user, group)| format!("{user}:{group}")).unwrap_or_default();
     let child =

@@ -1,4 +1,4 @@
-//! The kernel's numbers of its functions, from its description of its own types (`Documentation/bpf/btf.rst`).
+//! The kernel's numbers of its functions, from the description of its types (`Documentation/bpf/btf.rst`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 const MAGIC: u16 = 0xeb9f;
 const KIND_FUNCTION: u32 = 12;
 
-/// The number of a function of the running kernel; `None`: it has none of that name, or does not tell. It is asked once: a
+/// The number of a function of the running kernel; `None`: it has none of that name, or does not list them. It is asked once: a
 /// process that has given up its files cannot ask again.
 pub(super) fn kernel_function(name: &'static str) -> Option<i32> {
     static KNOWN: Mutex<BTreeMap<&str, Option<i32>>> = Mutex::new(BTreeMap::new());

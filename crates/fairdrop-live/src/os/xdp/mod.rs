@@ -91,7 +91,7 @@ pub struct XdpInput {
     memory: Arc<FrameMemory>,
     /// Of the queue that is read.
     current: usize,
-    /// Lost, as the kernel counts, and told already.
+    /// Lost by the kernel's count, and reported already.
     told: u64,
 }
 
@@ -334,7 +334,7 @@ impl XdpInput {
         self.queues.iter_mut().any(|queue| queue.rx.is_ready())
     }
 
-    /// The next frame, to be read and then given back. From each queue it reads what there is before it goes to the next.
+    /// The next frame, to be read and then given back. It empties a queue before it goes to the next.
     pub fn next_frame(&mut self) -> Option<XdpFrame> {
         for _ in 0..self.queues.len() {
             let rx = &mut self.queues[self.current].rx;
@@ -351,7 +351,7 @@ impl XdpInput {
         None
     }
 
-    /// With what the program wrote before it.
+    /// With the metadata that the program wrote before it.
     fn frame(&self, Descriptor { address, len, .. }: Descriptor) -> XdpFrame {
         let mut frame = XdpFrame { len: len as usize, address, ..XdpFrame::default() };
         let mut note = [0; NOTE_BYTES];
@@ -388,7 +388,7 @@ impl XdpInput {
         self.queues[self.current].fill.push(frame.address & !(CHUNK as u64 - 1));
     }
 
-    /// Tells the kernel what was read, and wakes it where it waits for room.
+    /// Returns the read frames to the kernel, and wakes it where it waits for room.
     pub fn publish(&mut self) {
         for queue in &mut self.queues {
             queue.rx.give_back();
@@ -413,7 +413,7 @@ impl XdpInput {
 }
 
 impl XdpOutput {
-    /// Puts a frame behind those that are to go out at the next [`Self::flush`]. Returns whether there was room for it.
+    /// Queues a frame for the next [`Self::flush`]. Returns whether there was room for it.
     pub fn push(&mut self, frame: &[u8]) -> bool {
         if frame.len() > CHUNK {
             return false;
@@ -445,7 +445,7 @@ impl XdpOutput {
         self.completion.give_back();
     }
 
-    /// Hands on what was pushed. In copy mode the kernel sends while it is called, a few frames in each call.
+    /// Hands on the queued frames. In copy mode the kernel sends while it is called, a few frames in each call.
     pub fn flush(&mut self) -> Flushed {
         self.tx.publish();
         let mut flushed = Flushed { dropped: 0, left: self.tx.left() };

@@ -1,4 +1,4 @@
-//! Why an interface is refused, and what is tried again before that.
+//! Why an interface is refused, and what is retried before.
 
 use rustix::io::Errno;
 use std::fmt;
@@ -26,7 +26,7 @@ pub enum Step {
 pub struct Refused {
     /// At this step.
     pub step: Step,
-    /// What the kernel said.
+    /// The kernel's message.
     pub error: io::Error,
 }
 

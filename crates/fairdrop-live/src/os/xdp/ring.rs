@@ -138,13 +138,13 @@ impl<T: Entry> Producer<T> {
                 return false;
             }
         }
-        // SAFETY: the place is valid, and ours: the other side has taken out what was there.
+        // SAFETY: the place is valid, and ours: the other side has emptied it.
         unsafe { ring.entry(ring.own).write(value) };
         ring.own = ring.own.wrapping_add(1);
         true
     }
 
-    /// The other side sees what was put in.
+    /// Publishes the entries that were put in.
     pub fn publish(&mut self) {
         let ring = &mut self.0;
         if ring.told != ring.own {
@@ -189,7 +189,7 @@ impl<T: Entry> Consumer<T> {
         Some(value)
     }
 
-    /// What comes out after so many others, if that is seen already.
+    /// The entry after `ahead` others, if it is visible already.
     pub fn ahead(&self, others: u32) -> Option<T> {
         let ring = &self.0;
         // SAFETY: as in `pop`.
@@ -197,7 +197,7 @@ impl<T: Entry> Consumer<T> {
             .then(|| unsafe { ring.entry(ring.own.wrapping_add(others)).read() })
     }
 
-    /// The other side may use the places of what was taken out.
+    /// Returns the places of the entries that were taken out.
     pub fn give_back(&mut self) {
         let ring = &mut self.0;
         if ring.told != ring.own {
@@ -284,7 +284,7 @@ mod tests {
 
     const OFFSETS: Offsets = Offsets { producer: 0, consumer: 64, flags: 128, entries: 192 };
 
-    /// Both sides of one ring, whose counters begin at `begin`.
+    /// Both sides of one ring, with counters that begin at `begin`.
     fn ring(size: u32, begin: u32) -> (Producer<u64>, Consumer<u64>) {
         let mapping = || Mapping::anonymous(4096).unwrap();
         let mut producer = Ring::<u64>::new(mapping(), OFFSETS, size);

@@ -43,7 +43,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// With so many descriptors for the process.
+    /// With this many descriptors for the process.
     pub(super) fn of(descriptors: u64) -> Self {
         let part =
             |of: u64, most: usize| usize::try_from(descriptors / of).map_or(most, |part| part.min(most));
@@ -70,11 +70,11 @@ impl Common {
     pub(super) fn send(&self, to: SocketAddr, packet: Option<Vec<u8>>) {
         let (Some(socket), Some(packet)) = (&self.raw[usize::from(to.is_ipv6())], packet) else { return };
         let to = SocketAddr::new(to.ip(), 0);
-        // Nobody is told: it is as if the network had lost it.
+        // Nobody is notified: it is as if the network had lost it.
         let _ = sendto(socket.as_fd(), &packet, SendFlags::DONTWAIT, &to);
     }
 
-    /// Says that a packet cannot be delivered, if the error tells why.
+    /// Answers that a packet cannot be delivered, if the error has a reason for it.
     pub(super) fn refuse(&self, key: Key, packet: &[u8], error: &io::Error) {
         let why = match error.kind() {
             io::ErrorKind::ConnectionRefused => Unreachable::Port,

@@ -159,7 +159,7 @@ impl Datagrams {
             door.used = Instant::now();
             let key = Key { from: SocketAddr::new(from.ip(), from.port()), to: door.to };
             let sent = self.flow(common, Sort::Udp, key).and_then(|flow| {
-                // The first call may tell of an earlier datagram's end.
+                // The first call may report an earlier datagram's end.
                 flow.host.send(&buffer[..length]).or_else(|_| flow.host.send(&buffer[..length]))
             });
             if let Err(error) = sent {
@@ -202,7 +202,7 @@ impl Datagrams {
         common.buffer = buffer;
     }
 
-    /// Ends what has been silent for long.
+    /// Ends pairs that have been silent for long.
     pub fn sweep(&mut self, common: &mut Common, now: Instant) {
         let silent = |used: Instant| now - used > SILENCE;
         let flows: Vec<u64> =

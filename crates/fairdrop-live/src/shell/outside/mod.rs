@@ -28,7 +28,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use streams::Streams;
 
-/// How often what is not used any more is looked for.
+/// Period of the search for unused connections.
 const SWEEP: Duration = Duration::from_secs(5);
 
 /// Bytes of the longest datagram.

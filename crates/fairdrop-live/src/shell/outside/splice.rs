@@ -15,7 +15,7 @@ struct Half {
     stuck: Vec<u8>,
     /// Nothing more will come.
     ended: bool,
-    /// The other side has been told so.
+    /// The other side has been notified.
     told: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Turn {
     Waits,
     /// There is more to do now.
     More,
-    /// All is done in both ways, or a side has broken off and the other is told so.
+    /// All is done in both ways, or a side has broken off and the other is notified.
     Over,
 }
 

@@ -192,7 +192,7 @@ impl Streams {
         }
     }
 
-    /// Gives up what the inside did not complete, and listeners that nobody needs.
+    /// Gives up connections that the inside did not complete, and unused listeners.
     pub fn sweep(&mut self, _: &mut Common, now: Instant) {
         let by_key = &mut self.by_key;
         self.all.retain(|_, (key, stream)| {
@@ -235,7 +235,7 @@ fn refuse(common: &Common, key: Key, acknowledgement: u32, syn: &[u8], error: &i
     }
 }
 
-/// Without scope and flow label, as packets tell it.
+/// Without scope and flow label, as in packets.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip(), address.port())
 }
