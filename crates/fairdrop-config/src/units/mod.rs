@@ -29,6 +29,15 @@ pub fn rate_in_words(bps: u64) -> String {
     format!("{} {unit}", bps as f64 / of as f64)
 }
 
+/// Bytes in the largest unit that they fill: `1.5 MB`, `800 B`.
+pub fn bytes_in_words(bytes: u64) -> String {
+    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
+    match units.into_iter().find(|&(of, _)| bytes >= of) {
+        Some((of, unit)) => format!("{:.1} {unit}", bytes as f64 / of as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
 /// A time in seconds: `"20ms"`, `"1.5 s"`, `"5min"`, `"3"`.
 pub fn seconds(text: &str) -> Option<f64> {
     finite(text, SECONDS)

@@ -1,9 +1,10 @@
 //! The engine without its hosts: these are outside, put packets on their own links, and are told what arrives.
 
+use super::Engine;
+use super::conservation::Fate;
 use super::events::Kind;
 use super::flows::SenderState;
-use super::packets::{InFlight, Role};
-use super::{Engine, Fate, Heading};
+use super::packets::{Heading, InFlight, Role};
 use crate::control::Control;
 use crate::scenario::QueueError;
 use crate::trace::{About, PacketEvent, Tracer};

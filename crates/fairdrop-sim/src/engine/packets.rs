@@ -75,6 +75,23 @@ impl InFlight {
     }
 }
 
+/// Where a packet comes from and what it weighs.
+#[derive(Clone, Copy)]
+pub struct Heading {
+    pub flow: u32,
+    pub group: u16,
+    pub len: u16,
+    pub backward: bool,
+}
+
+impl Heading {
+    #[inline(always)]
+    pub fn of(packet: &InFlight) -> Self {
+        let &InFlight { flow, group, len, role, .. } = packet;
+        Self { flow, group, len, backward: role.is_backward() }
+    }
+}
+
 /// Slots of a page, which take 4 KiB.
 const PAGE: u32 = 128;
 

@@ -8,6 +8,7 @@ pub use available::{Available, Limit};
 pub use estimate::{Estimate, Part};
 
 use fairdrop_capture::count;
+use fairdrop_config::units::bytes_in_words;
 use std::fmt;
 
 /// More memory is needed than there is.
@@ -28,9 +29,9 @@ impl fmt::Display for TooLarge {
             f,
             "{field} = {value} is not valid here: the work needs about {}, {} of it for this, and {} are available ({}); valid: \
              less, or more memory",
-            Bytes(*bytes),
-            Bytes(*of_part),
-            Bytes(available.bytes),
+            bytes_in_words(*bytes),
+            bytes_in_words(*of_part),
+            bytes_in_words(available.bytes),
             available.limit
         )
     }
@@ -68,21 +69,6 @@ pub fn share(runs: &[Estimate], threads: usize, available: &Available) -> Result
             ..part.clone()
         });
     Err(TooLarge { part, bytes, available: available.clone() })
-}
-
-/// An amount as people write it.
-pub(crate) struct Bytes(pub u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0 as f64;
-        for (unit, name) in [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")] {
-            if bytes >= unit {
-                return write!(f, "{:.1} {name}", bytes / unit);
-            }
-        }
-        write!(f, "{bytes} B")
-    }
 }
 
 #[cfg(test)]
