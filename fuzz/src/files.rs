@@ -1,7 +1,7 @@
 //! Files that somebody else may have written, as the Python package reads them.
 
-use fairdrop_sim::RunResult;
 use fairdrop_config::{Data, MAX_DEPTH, Node, Origin, Problems, check_json, parse};
+use fairdrop_sim::RunResult;
 use serde_json::Value as Json;
 
 /// Reads a study.

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::cli::{EndArgs, ServiceArgs};
 use crate::host::{Change, Direction, DirectionConfig, Mailbox, Ports, Report, Watch, mailbox};
-use crate::os::{self, Awake, Role, Sleeper, now};
+use crate::os::{self, Awake, Role, Sleeper, heeded, now};
 use fairdrop::Time;
 
 /// Why something is not done, or no longer.
@@ -34,13 +34,13 @@ impl Refusal {
     }
 }
 
-/// Can be read once a signal asks this process to end.
+/// Can be read once a signal asks this process to end; not one that it was started to ignore.
 ///
 /// # Errors
 /// The operating system has no more descriptors.
 pub fn stop_signal() -> io::Result<UnixStream> {
     let (stop, signalled) = UnixStream::pair()?;
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    for signal in heeded(&[SIGHUP, SIGINT, SIGTERM]) {
         signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
     }
     Ok(stop)

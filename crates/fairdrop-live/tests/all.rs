@@ -3,6 +3,7 @@
 mod as_simulated;
 mod bridge;
 mod confined;
+mod daemon;
 mod endurance;
 mod lab;
 mod namespace;

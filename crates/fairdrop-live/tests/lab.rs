@@ -1,6 +1,7 @@
 //! `fairdropd lab`: real hosts through the links of a scenario. Where the machine allows no namespaces, each test that needs
 //! them says so and passes.
 
+use crate::daemon::fairdropd;
 use fairdrop_sim::RunResult;
 use std::fs;
 use std::io::Write;
@@ -60,10 +61,6 @@ transfer = "10kB"
 sizes = "exponential"
 "#;
 
-fn daemon() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_fairdropd"))
-}
-
 /// Runs `command` with `scenario` on its standard input.
 fn with_scenario(mut command: Command, scenario: &str) -> Output {
     let mut child =
@@ -74,7 +71,7 @@ fn with_scenario(mut command: Command, scenario: &str) -> Output {
 }
 
 fn lab(scenario: &str, options: &[&str]) -> Output {
-    let mut command = daemon();
+    let mut command = fairdropd();
     command.args(["lab", "-", "--file", "small.toml"]).args(options);
     with_scenario(command, scenario)
 }
@@ -239,7 +236,7 @@ rate = "800kbit"
 packet_size = 500
 start_spread = 0
 "#;
-    let mut command = daemon();
+    let mut command = fairdropd();
     command.args(["lab", "-", "--file"]).arg(folder.join("small.toml"));
     let output = with_scenario(command, scenario);
     fs::remove_dir_all(&folder).unwrap();
@@ -263,7 +260,7 @@ fn an_ordinary_user_may() {
         eprintln!("skipped: this is an ordinary user already");
         return;
     }
-    let mut command = daemon();
+    let mut command = fairdropd();
     command.args(["lab", "-", "--set", "duration=1.5", "--set", "warm_up=0.5"]).uid(65534).gid(65534);
     let built_for_all = Command::new(env!("CARGO_BIN_EXE_fairdropd")).uid(65534).arg("--version").output();
     if !built_for_all.is_ok_and(|output| output.status.success()) {
@@ -323,7 +320,7 @@ fn an_interrupted_run_leaves_nothing() {
     let folder = std::env::temp_dir().join(format!("fairdrop-lab-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let out = folder.join("run.json");
-    let mut command = daemon();
+    let mut command = fairdropd();
     command.args(["lab", "-", "--set", "duration=3600"]).arg("--out").arg(&out);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,6 +1,7 @@
 //! `fairdropd shell` with real programs behind it, where the machine allows it. Nothing here is timed: a rate is compared with
 //! what the run itself counted.
 
+use crate::daemon::{FAIRDROPD, fairdropd as started};
 use fairdrop_live::os::FORBIDDEN;
 use serde_json::Value;
 use std::error::Error;
@@ -14,14 +15,12 @@ use std::thread;
 
 type Tested = Result<(), Box<dyn Error>>;
 
-const FAIRDROPD: &str = env!("CARGO_BIN_EXE_fairdropd");
-
 /// Where the outside's loopback is, inside the first shell.
 const GATEWAY: &str = "100.64.0.1";
 
 /// The program, which ends when it makes a call that its filter forbids.
 fn fairdropd() -> Command {
-    let mut command = Command::new(FAIRDROPD);
+    let mut command = started();
     command.env(FORBIDDEN, "kill");
     command
 }

@@ -5,6 +5,7 @@ use super::error::LabError;
 use super::run::{become_root, check, run};
 use super::sysctl::Sysctls;
 use crate::cli::LabArgs;
+use crate::os::heeded;
 use fairdrop_capture::{Limited, open_regular};
 use fairdrop_config::MAX_TEXT_BYTES;
 use fairdrop_sim::RunResult;
@@ -67,7 +68,7 @@ fn live(scenario: &Scenario, arguments: &LabArgs) -> Result<u8, LabError> {
     }
     become_root()?;
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in heeded(&[SIGINT, SIGTERM]) {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
     let seed = arguments.seed.unwrap_or(scenario.seed);

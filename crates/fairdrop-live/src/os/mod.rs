@@ -27,7 +27,7 @@ pub use offload::{Offload, receive_queues};
 pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory, SENT_TOGETHER};
 pub use processors::Processors;
 pub use raw::unshare;
-pub use signals::Signals;
+pub use signals::{Signals, heeded};
 pub use sleeper::{Sleeper, Waker, now};
 pub use tun::{TRANSMIT_QUEUE, tun};
 

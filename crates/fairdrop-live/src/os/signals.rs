@@ -10,6 +10,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Those of the signals that this process was not started to ignore, as `nohup` and background jobs of shells ask for.
+pub fn heeded(signals: &[i32]) -> impl Iterator<Item = i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    signals.iter().copied().filter(move |signal| ignored.unwrap_or(0) >> (signal - 1) & 1 == 0)
+}
+
 /// None has its default effect any more, nor is ignored, which the command would inherit. Those of the terminal reach the
 /// command by themselves; requests to end are passed on to it.
 pub struct Signals {
