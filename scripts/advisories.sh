@@ -5,19 +5,17 @@ set -u
 cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-for manifest in Cargo.toml fuzz/Cargo.toml; do
-    if "$1" --config deny.toml --locked --manifest-path "$manifest" check advisories >"$log" 2>&1; then
-        echo "advisories: none for $manifest"
-        continue
-    fi
-    cat "$log" >&2
-    if grep -q 'advisories FAILED' "$log"; then
-        echo "advisories: there are some for $manifest" >&2
-        exit 1
-    elif grep -q 'failed to fetch advisory database' "$log"; then
-        echo "advisories: not checked: RustSec's database could not be fetched; run this where it is reached" >&2
-    else
-        echo "advisories: not checked: cargo-deny failed" >&2
-    fi
-    exit 2
-done
+if "$1" --config deny.toml --locked check advisories >"$log" 2>&1; then
+    echo "advisories: none for Cargo.toml"
+    exit 0
+fi
+cat "$log" >&2
+if grep -q 'advisories FAILED' "$log"; then
+    echo "advisories: there are some for Cargo.toml" >&2
+    exit 1
+elif grep -q 'failed to fetch advisory database' "$log"; then
+    echo "advisories: not checked: RustSec's database could not be fetched; run this where it is reached" >&2
+else
+    echo "advisories: not checked: cargo-deny failed" >&2
+fi
+exit 2

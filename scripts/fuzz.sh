@@ -10,7 +10,7 @@ command -v cargo-fuzz >/dev/null || {
     exit 1
 }
 # The library and the readers have no unsafe code, so there is nothing for the address sanitizer to find.
-cargo +nightly fuzz build --sanitizer none
+cargo +nightly fuzz build --features fuzzer --sanitizer none
 failed=
 disciplines=$(grep -l '^params! {' crates/fairdrop/src/disciplines/*.rs | sed 's|.*/||; s/\.rs$//')
 for target in ${*:-capture control frame http offload paper plugin result ring scenario study $disciplines}; do
@@ -28,7 +28,7 @@ for target in ${*:-capture control frame http offload paper plugin result ring s
     esac
     echo "fuzz: $target"
     # shellcheck disable=SC2086 # seeds may be nothing
-    FAIRDROP_FUZZ=$target cargo +nightly fuzz run --sanitizer none "$program" "fuzz/corpus/$target" $seeds -- \
+    FAIRDROP_FUZZ=$target cargo +nightly fuzz run --features fuzzer --sanitizer none "$program" "fuzz/corpus/$target" $seeds -- \
         -max_total_time="$seconds" -runs="${FAIRDROP_FUZZ_RUNS:--1}" -timeout=20 -print_final_stats=1 || failed="$failed $target"
 done
 [ -z "$failed" ] || {

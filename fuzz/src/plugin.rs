@@ -42,7 +42,7 @@ impl Bytes<'_> {
 
     /// A function that nobody calls, or NULL.
     fn function(&mut self) -> usize {
-        if self.byte() % 2 == 0 { 0 } else { nothing as *const () as usize }
+        if self.byte().is_multiple_of(2) { 0 } else { nothing as *const () as usize }
     }
 }
 
@@ -93,7 +93,11 @@ fn parameter(
         (&raw mut (*place).kind).cast::<u32>().write(u32::from(bytes.byte() % 16));
         (&raw mut (*place).low).write(limit(bytes));
         (&raw mut (*place).high).write(limit(bytes));
-        (&raw mut (*place).words).write(if bytes.byte() % 2 == 0 { ptr::null() } else { words.as_ptr() });
+        (&raw mut (*place).words).write(if bytes.byte().is_multiple_of(2) {
+            ptr::null()
+        } else {
+            words.as_ptr()
+        });
     }
     made
 }
@@ -124,10 +128,11 @@ fn table(
         (&raw mut (*place).name).write(bytes.text(texts));
         (&raw mut (*place).doc).write(bytes.text(texts));
         (&raw mut (*place).source).write(bytes.text(texts));
-        let parameters = if bytes.byte() % 4 == 0 { ptr::null() } else { parameters.as_ptr().cast() };
+        let parameters =
+            if bytes.byte().is_multiple_of(4) { ptr::null() } else { parameters.as_ptr().cast() };
         (&raw mut (*place).parameters).write(parameters);
         (&raw mut (*place).parameter_count).write(bytes.count());
-        (&raw mut (*place).internals).write(if bytes.byte() % 4 == 0 {
+        (&raw mut (*place).internals).write(if bytes.byte().is_multiple_of(4) {
             ptr::null()
         } else {
             internals.as_ptr()

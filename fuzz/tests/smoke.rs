@@ -39,7 +39,8 @@ const ODD: &[u8] = b"[]{}\"'.=,#\n0-eE\\";
 fn readers_on_files_that_were_changed() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let file = |path: &str| std::fs::read(format!("{root}/{path}")).expect(path);
-    let readers: [(fn(&[u8]), Vec<u8>); 3] = [
+    type Reader = fn(&[u8]);
+    let readers: [(Reader, Vec<u8>); 3] = [
         (fairdrop_fuzz::study, file("fuzz/seeds/study/red.toml")),
         (fairdrop_fuzz::paper, file("python/fairdrop/papers/choke/choke-fig5.toml")),
         (fairdrop_fuzz::result, file("fuzz/seeds/result/small.json")),
@@ -165,12 +166,12 @@ fn super_packets_on_hostile_bytes() {
     let mut random = Philox::new(8, 1, 0);
     for seed in 0..seeds {
         let (v6, protocol) =
-            (random.next_u64() % 2 == 0, [6, 6, 17, 0, 43, 60][random.next_u64() as usize % 6]);
+            (random.next_u64().is_multiple_of(2), [6, 6, 17, 0, 43, 60][random.next_u64() as usize % 6]);
         let mut data = super_packet(&mut random, v6, protocol);
         let mut below = |most: usize| random.next_u64() as usize % most;
         // Flags, kind, header length, size, begin of the checksum, its place: hardly ever more than one of them.
         let field = below(12);
-        if field >= 2 && field < 10 {
+        if (2..10).contains(&field) {
             data[1 + field] = [0, 1, 0x80, 0xff, below(256) as u8][below(5)];
         } else if field < 2 {
             data[1 + field] = below(256) as u8;
