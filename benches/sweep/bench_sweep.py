@@ -22,7 +22,7 @@ from fairdrop.progress import Progress
 from fairdrop.study import dataset
 from fairdrop.study.campaign import Campaign
 from fairdrop.study.definition import make_study
-from fairdrop.study.runs import rows_of
+from fairdrop.study.runs import packed
 from fairdrop.study.store import Store
 
 SCENARIO = """
@@ -59,12 +59,12 @@ def axes(runs: int) -> dict[str, object]:
 
 def fill(runs: int, folder: Path, scenario: fairdrop.Scenario) -> None:
     """The store as a sweep leaves it, without the simulations."""
-    packed = rows_of(scenario.inner.simulate(None, 1, 1, False, None))
+    rows = packed(scenario.inner.simulate(None, 1, 1, False, None))
     study = make_study({"axes": axes(runs), "seeds": SEEDS}, "bench", Path(), scenario)
     with Store(folder) as store:
         campaign = Campaign(study, store, Progress())
-        while (job := campaign.next()) is not None:
-            store.put([(job.key, packed)])
+        while jobs := campaign.next(1000):
+            store.put([(job.key, rows) for job in jobs])
 
 
 def measure(runs: int, folder: Path, dask: str | None, filled: bool) -> dict[str, float]:
@@ -86,7 +86,7 @@ def measure(runs: int, folder: Path, dask: str | None, filled: bool) -> dict[str
     with Store(folder) as store:
         campaign = Campaign(study, store, Progress())
         started = cpu()
-        while campaign.next() is not None:
+        while campaign.next(1000):
             pass
         opened = cpu() - started
         started = cpu()

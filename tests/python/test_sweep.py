@@ -366,9 +366,9 @@ def test_a_run_that_fails_is_missing_at_each_of_its_points(scenario, tmp_path):
     axes = {"queue.choke.candidates": [1, 2], "groups.udp.rate": ["1mbit"]}
     store, progress = Store(tmp_path / "s"), Progress(name="s", shown=False)
     campaign = Campaign(make_study({"axes": axes, "seeds": 1}, "s", Path(), broken), store, progress)
-    job = campaign.next()
-    assert campaign.next() is None
-    campaign.finished(job, None, "why")
+    [job] = campaign.next()
+    assert campaign.next() == []
+    campaign.finished([(job, None, "why")])
     assert [line.partition(",")[0] for line in campaign.problems] == ["candidates = 1", "candidates = 2"]
     assert campaign.finished_all
     store.close()

@@ -2,6 +2,7 @@
 
 use crate::columns::Table;
 use crate::files::{FileError, Reason, Staged};
+use crate::rows::rows_of;
 use crate::tables::{Maker, TABLES};
 use fairdrop_sim::RunResult;
 use parquet::arrow::ArrowWriter;
@@ -82,6 +83,12 @@ impl Document {
             ("events", events as f64),
             ("bottleneck_packets", packets as f64),
         ])
+    }
+
+    /// The rows of the only run as JSON text; losses are as synchronised as is said for each group.
+    fn rows(&self, loss_synchronisation: HashMap<String, Option<f64>>) -> PyResult<String> {
+        let rows = self.runs.first().and_then(|run| rows_of(run, &loss_synchronisation));
+        rows.ok_or_else(|| PyValueError::new_err("it has no run with a queue"))
     }
 
     /// Names of the tables.

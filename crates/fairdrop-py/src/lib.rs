@@ -11,6 +11,7 @@ mod own;
 mod plain;
 mod pool;
 mod resume;
+mod rows;
 mod tables;
 mod trace;
 mod work;
@@ -29,7 +30,8 @@ mod _core {
     use crate::live::Daemon;
     use crate::own;
     use crate::plain;
-    use crate::pool::{self, Job};
+    use crate::pool::{self, Calls, Done, Found, Job};
+    use crate::rows;
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
     use fairdrop_config::argument;
@@ -250,8 +252,9 @@ mod _core {
         Ok(())
     }
 
-    /// Simulates what `take()` hands out, each `(tag, Scenario, seed)`, until that is None. `give(tag, Document, None)` gets
-    /// the run, `give(tag, None, text)` why there is none. False after Ctrl-C.
+    /// Simulates what `take(most)` hands out, lists of `(tag, Scenario, seed)`, until a list is empty. `give` gets lists of
+    /// `(tag, found, why)`: the rows of a run as JSON text, its Document where windows are recorded, or why there is none.
+    /// False after Ctrl-C.
     #[pyfunction]
     #[pyo3(signature = (take, give, threads=None, run_timeout=None))]
     fn work_through(
@@ -261,15 +264,41 @@ mod _core {
         threads: Option<NonZero<usize>>,
         run_timeout: Option<f64>,
     ) -> PyResult<bool> {
-        let job = |py: Python<'_>| -> PyResult<Option<Job>> {
-            let taken: Option<(Py<PyAny>, PyRef<'_, Scenario>, u64)> = take.call0(py)?.extract(py)?;
-            Ok(taken.map(|(tag, scenario, seed)| (tag, Arc::clone(&scenario.0), seed)))
+        let take = |py: Python<'_>, most: usize| -> PyResult<Vec<Job>> {
+            let taken: Vec<(Py<PyAny>, PyRef<'_, Scenario>, u64)> = take.call1(py, (most,))?.extract(py)?;
+            Ok(taken.into_iter().map(|(tag, scenario, seed)| (tag, Arc::clone(&scenario.0), seed)).collect())
         };
-        let back = |py: Python<'_>, tag: &Py<PyAny>, found: Result<Document, String>| {
-            let (document, why) = found.map_or_else(|why| (None, Some(why)), |found| (Some(found), None));
-            give.call1(py, (tag, document, why)).map(drop)
+        let give = |py: Python<'_>, done: Vec<Done>| -> PyResult<()> {
+            let back = done.into_iter().map(|(tag, found)| {
+                Ok(match found {
+                    Ok(Found::Rows(text)) => (tag, Some(text.into_pyobject(py)?.into_any()), None),
+                    Ok(Found::Run(run)) => (tag, Some(run.into_pyobject(py)?.into_any()), None),
+                    Err(why) => (tag, None, Some(why)),
+                })
+            });
+            give.call1(py, (back.collect::<PyResult<Vec<_>>>()?,)).map(drop)
         };
-        pool::work_through(py, job, back, threads, work::run_limit(run_timeout)?)
+        pool::work_through(py, &Calls { take, give }, threads, work::run_limit(run_timeout)?)
+    }
+
+    /// Names and kinds of the columns of a run's rows: those of a group of flows, then those of the link.
+    #[pyfunction]
+    fn row_columns() -> [Vec<(&'static str, &'static str)>; 2] {
+        rows::columns()
+    }
+
+    /// Writes a Parquet file with a row for each group of each run: `columns`, with a value for each run, then those of
+    /// its rows, which are JSON texts. Raises `ValueError` for a text that is something else, and `OSError`.
+    #[pyfunction]
+    fn write_rows(
+        py: Python<'_>,
+        path: PathBuf,
+        columns: Vec<Column<'_>>,
+        texts: Vec<String>,
+    ) -> PyResult<()> {
+        let runs = frames::batch_of(columns)?;
+        let batch = py.detach(|| rows::table_of(&runs, &texts)).map_err(PyValueError::new_err)?;
+        Ok(py.detach(|| frames::write(&path, &batch))?)
     }
 
     /// Writes columns, each `(name, kind, values)`, as a Parquet file under its own name. Raises `OSError`.

@@ -95,24 +95,17 @@ class Campaign:
             return line
         return f"{line} (where {self.where(point)})"
 
-    def next(self) -> Job | None:
-        """A job, or None when there is none now: one may come once another is back."""
+    def next(self, most: int = 1) -> list[Job]:
+        """Jobs, ``most`` of them at the most; none when there are none now: some may come once others are back."""
         with self._lock:
-            while not self._pending:
-                index = next(self._next, None)
-                if index is None:
-                    return None
+            while len(self._pending) < most and (index := next(self._next, None)) is not None:
                 self._open(self.study.points[index])
-            return self._pending.popleft()
+            return [self._pending.popleft() for _ in range(min(most, len(self._pending)))]
 
-    def finished(self, job: Job, packed: bytes | None, why: str | None) -> None:
-        """A job is back, with its rows or with why there are none."""
-        if packed is not None:
-            self.store.put([(job.key, packed)])
-        self.note([(job, packed, why)])
-
-    def note(self, found: Iterable[tuple[Job, bytes | None, str | None]]) -> None:
-        """Jobs are back; their rows are in the store."""
+    def finished(self, found: Sequence[tuple[Job, bytes | None, str | None]]) -> None:
+        """Jobs are back, each with its rows or with why there are none."""
+        if kept := [(job.key, packed) for job, packed, _ in found if packed is not None]:
+            self.store.put(kept)
         with self._lock:
             for job, packed, why in found:
                 self.computed += packed is not None

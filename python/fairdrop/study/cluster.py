@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from errno import EHOSTUNREACH
+from itertools import islice
 from typing import Any, TypeAlias
 
 from fairdrop import _core
@@ -15,7 +16,7 @@ from fairdrop.engine import engine
 from fairdrop.extension.registry import Registered
 from fairdrop.scenario import Scenario
 from fairdrop.study.campaign import Campaign, Job
-from fairdrop.study.runs import rows_of
+from fairdrop.study.runs import packed
 
 # Of distributed, which has no types.
 Client: TypeAlias = Any
@@ -49,13 +50,12 @@ def run_task(made_by: str, works: Sequence[Work]) -> tuple[Found, float]:
         queue = iter(seeds)
 
         def take(
-            queue: Iterator[tuple[str, int]] = queue, scenario: Scenario = scenario
-        ) -> tuple[str, _core.Scenario, int] | None:
-            following = next(queue, None)
-            return None if following is None else (following[0], scenario.inner, following[1])
+            most: int, queue: Iterator[tuple[str, int]] = queue, scenario: Scenario = scenario
+        ) -> list[tuple[str, _core.Scenario, int]]:
+            return [(key, scenario.inner, seed) for key, seed in islice(queue, most)]
 
-        def give(key: str, document: _core.Document | None, why: str | None) -> None:
-            found[key] = (None if document is None else rows_of(document), why)
+        def give(done: Sequence[tuple[str, str | _core.Document | None, str | None]]) -> None:
+            found.update((key, (None if rows is None else packed(rows), why)) for key, rows, why in done)
 
         _core.work_through(take, give, 1)
     return found, time.monotonic() - started
@@ -103,9 +103,7 @@ class _Sender:
     def _tasks_for(self, count: int) -> list[Future]:
         tasks = []
         for _ in range(max(count, 0)):
-            jobs: list[Job] = []
-            while len(jobs) < self.runs and (job := self.campaign.next()) is not None:
-                jobs.append(job)
+            jobs = self.campaign.next(self.runs)
             if not jobs:
                 break
             self.jobs.update((job.key, job) for job in jobs)
@@ -117,8 +115,7 @@ class _Sender:
     def _take_back(self, future: Future) -> None:
         found, seconds = self._result(future)
         back = [(self.jobs.pop(key), packed, why) for key, (packed, why) in found.items()]
-        self.campaign.store.put([(job.key, packed) for job, packed, _ in back if packed is not None])
-        self.campaign.note(back)
+        self.campaign.finished(back)
         if seconds > 0:
             self.runs = max(1, min(_MOST_RUNS, 2 * self.runs, round(len(back) / seconds * _TASK_S)))
 

@@ -13,7 +13,7 @@ from fairdrop import _core
 from fairdrop.study.axes import Axis
 from fairdrop.study.campaign import Campaign
 from fairdrop.study.definition import Point, Study
-from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, unpack
+from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS
 
 DATA = "data"
 # More folders than this would be many small files.
@@ -22,13 +22,16 @@ MOST_FOLDERS = 256
 RUNS_AT_ONCE = 50_000
 _UNSAFE = re.compile(r"[^\w.+-]")
 
-Row = Sequence[Any]
+Row = tuple[Any, ...]
 
 
 def columns(study: Study) -> list[tuple[str, str]]:
     """Names and kinds of the columns."""
-    own = [(axis.column, axis.kind) for axis in _own(study)]
-    return [("run", "text"), *own, ("seed", "count"), *GROUP_COLUMNS, *LINK_COLUMNS]
+    return [*_of_runs(study), *GROUP_COLUMNS, *LINK_COLUMNS]
+
+
+def _of_runs(study: Study) -> list[tuple[str, str]]:
+    return [("run", "text"), *((axis.column, axis.kind) for axis in _own(study)), ("seed", "count")]
 
 
 def write(campaign: Campaign, folder: Path) -> int:
@@ -39,16 +42,21 @@ def write(campaign: Campaign, folder: Path) -> int:
     target = folder / DATA
     made = Path(_core.folder_beside(target))
     runs: set[str] = set()
+    named = _of_runs(campaign.study)
     try:
         for place, points in _places(campaign.study).items():
             inside = made / place
-            for number, rows in enumerate(_parts(campaign, points)):
+            for number, (rows, texts) in enumerate(_parts(campaign, points)):
                 inside.mkdir(parents=True, exist_ok=True)
                 runs.update(row[0] for row in rows)
-                named = zip(columns(campaign.study), zip(*rows, strict=True), strict=True)
-                _core.write_parquet(
-                    inside / f"part-{number}.parquet", [(name, kind, list(values)) for (name, kind), values in named]
-                )
+                values = [[*column] for column in zip(*rows, strict=True)]
+                columns = [(name, kind, column) for (name, kind), column in zip(named, values, strict=True)]
+                try:
+                    _core.write_rows(inside / f"part-{number}.parquet", columns, texts)
+                except ValueError:
+                    # Says which run is damaged.
+                    campaign.store.get([row[0] for row in rows])
+                    raise
         _core.replace_folder(made, target)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
@@ -94,25 +102,22 @@ def _folder(axis: Axis, level: Any) -> str:
     return f"{axis.column}-{_UNSAFE.sub('_', str(axis.value(level)))}"
 
 
-def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[Sequence[Row]]:
-    """Rows in the order of points, seeds and groups, so that the same runs are always the same files."""
+def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[tuple[Sequence[Row], list[str]]]:
+    """Key, place on the axes and seed of each run, and its rows as a text.
+
+    In the order of points and seeds, so that the same runs are always the same files.
+    """
     wanted = (
-        (levels, seed, key)
+        (key, *levels, seed)
         for point in points
         for levels in [_at(campaign.study, point)]
         for seed, key in campaign.keys(point.index)
     )
     while some := list(itertools.islice(wanted, RUNS_AT_ONCE)):
-        found = campaign.store.get([key for _, _, key in some])
-        rows = [
-            (key, *levels, seed, *group, *link)
-            for levels, seed, key in some
-            if key in found
-            for link, groups in [unpack(found[key])]
-            for group in groups
-        ]
+        found = campaign.store.texts([row[0] for row in some])
+        rows = [row for row in some if row[0] in found]
         if rows:
-            yield rows
+            yield rows, [found[row[0]] for row in rows]
 
 
 def _at(study: Study, point: Point) -> list[Any]:

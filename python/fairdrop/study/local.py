@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairdrop import _core
 from fairdrop.study.axes import whole
 from fairdrop.study.campaign import Campaign, Job
-from fairdrop.study.runs import rows_of
+from fairdrop.study.runs import packed
 
 _MOST_THREADS = 1_000_000
 
@@ -18,12 +20,11 @@ def work(campaign: Campaign, threads: int | None, run_timeout: float | None = No
     if threads is not None:
         whole("threads", threads, 1, _MOST_THREADS)
 
-    def take() -> tuple[Job, _core.Scenario, int] | None:
-        job = campaign.next()
-        return None if job is None else (job, job.scenario.inner, job.seed)
+    def take(most: int) -> list[tuple[Job, _core.Scenario, int]]:
+        return [(job, job.scenario.inner, job.seed) for job in campaign.next(most)]
 
-    def give(job: Job, document: _core.Document | None, why: str | None) -> None:
-        campaign.finished(job, None if document is None else rows_of(document), why)
+    def give(found: Sequence[tuple[Job, str | _core.Document | None, str | None]]) -> None:
+        campaign.finished([(job, None if rows is None else packed(rows), why) for job, rows, why in found])
 
     try:
         while _core.work_through(take, give, threads, run_timeout):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from errno import EAGAIN, EIO, ENOSPC
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TypeVar
 
 from fairdrop.lock import held
-from fairdrop.study.runs import unpack
+from fairdrop.study.runs import text_of, unpack
+
+Read = TypeVar("Read")
 
 FILE = "store.sqlite"
 _AT_ONCE = 500
@@ -54,33 +57,36 @@ class Store:
                 raise
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The runs that are there."""
-        found: dict[str, bytes] = {}
-        for start in range(0, len(keys), _AT_ONCE):
-            some = keys[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            with self._lock, self._named():
-                found.update(self._base.execute(f"SELECT key, rows FROM runs WHERE key IN ({marks})", some))
+        """The runs that are there, each whole."""
+        found = self._read(keys)
         for key, packed in found.items():
-            self._check(key, packed)
+            self._checked(key, packed, unpack)
         return found
 
-    def _check(self, key: str, packed: bytes) -> None:
+    def texts(self, keys: Sequence[str]) -> dict[str, str]:
+        """The same as JSON texts, of which only the sums are checked."""
+        return {key: self._checked(key, packed, text_of) for key, packed in self._read(keys).items()}
+
+    def _read(self, keys: Sequence[str]) -> dict[str, bytes]:
+        return dict(self._chosen("key, rows", keys))
+
+    def _checked(self, key: str, packed: bytes, read: Callable[[bytes], Read]) -> Read:
         try:
-            unpack(packed)
+            return read(packed)
         except ValueError as error:
             told = f"its run {key} is damaged: {error}; valid: another folder, or this one without the file"
             raise OSError(EIO, told, str(self.path)) from None
 
-    def has(self, keys: Sequence[str]) -> set[str]:
-        """Which runs are there."""
-        found: set[str] = set()
+    def _chosen(self, columns: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             with self._lock, self._named():
-                found.update(key for (key,) in self._base.execute(f"SELECT key FROM runs WHERE key IN ({marks})", some))
-        return found
+                yield from self._base.execute(f"SELECT {columns} FROM runs WHERE key IN ({marks})", some).fetchall()
+
+    def has(self, keys: Sequence[str]) -> set[str]:
+        """Which runs are there."""
+        return {key for (key,) in self._chosen("key", keys)}
 
     def take_in(self, other: Path) -> None:
         """Adds the runs of another store."""

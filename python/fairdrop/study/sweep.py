@@ -44,6 +44,8 @@ _ABOUT: dict[str, Any] = {
     "problems": list, "axes": list, "columns": list, "kept": dict, "command": list | None,
 }  # fmt: skip
 _SHARDS = "shard-*-of-*"
+# Jobs that are looked at together.
+_AT_ONCE = 1000
 
 Work = Callable[[Campaign], bool]
 
@@ -339,7 +341,7 @@ def merge(out: str | PathLike[str], shards: Sequence[str | PathLike[str]] = ()) 
         raise ValueError(f"{parts[0].folder / ABOUT}: kept is no study ({what}); valid: {_STUDY}") from None
 
     def nothing(campaign: Campaign) -> bool:
-        while campaign.next() is not None:
+        while campaign.next(_AT_ONCE):
             pass
         return campaign.finished_all
 
