@@ -15,7 +15,7 @@ pub use fairness::jain_index;
 pub use flow_count::FlowCount;
 pub use internals::{Internals, Shows};
 pub use queue::{NAMED, QueueMeter, Series, Waiting, Waits};
-pub use times::TIME_RESOLUTION;
+pub use times::{TIME_RESOLUTION, Times};
 pub use transfers::{CLASS_ENDS, TransferMeter};
 pub use velocity::AtPosition;
 

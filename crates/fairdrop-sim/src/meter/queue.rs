@@ -3,12 +3,11 @@
 use super::audit::Audit;
 use super::end::End;
 use super::flow_count::FlowCount;
-use super::times::empty_distribution;
+use super::times::Times;
 use super::velocity::{AtPosition, VelocityMeter};
 use crate::frame::Frame;
 use crate::prefetch::{FEW_FLOWS, prefetch};
 use fairdrop::{Backlog, DropCause, Packet, Time};
-use hdrhistogram::Histogram;
 
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
@@ -25,42 +24,33 @@ struct GroupQueue {
 }
 
 /// Waiting times of packets that were taken.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// In ns.
-    pub histogram: Histogram<u64>,
+    /// Their distribution.
+    pub times: Times,
     sum_ns: u128,
-}
-
-impl Default for Waits {
-    fn default() -> Self {
-        Self { histogram: empty_distribution(), sum_ns: 0 }
-    }
 }
 
 impl Waits {
     #[inline]
     fn record(&mut self, ns: u64) {
-        // The histogram grows to hold any u64, so this cannot fail.
-        let recorded = self.histogram.record(ns);
-        debug_assert!(recorded.is_ok());
+        self.times.record(ns);
         self.sum_ns += u128::from(ns);
     }
 
     fn add(&mut self, other: &Self) {
-        let added = self.histogram.add(&other.histogram);
-        debug_assert!(added.is_ok());
+        self.times.add(&other.times);
         self.sum_ns += other.sum_ns;
     }
 
     fn reset(&mut self) {
-        self.histogram.reset();
+        self.times.reset();
         self.sum_ns = 0;
     }
 
     /// Mean in seconds, 0 when nothing was taken.
     pub fn mean_s(&self) -> f64 {
-        let count = self.histogram.len();
+        let count = self.times.len();
         if count == 0 { 0.0 } else { self.sum_ns as f64 / count as f64 / 1e9 }
     }
 }
@@ -625,7 +615,7 @@ mod tests {
         assert_eq!(meter.mean_packets_by_group().collect::<Vec<_>>(), [1.5, 0.5]);
         // 200 + 300 bytes for 1 s, 400 more for 1 s, then 700 and 300.
         assert_eq!(meter.mean_bytes(), (500.0 + 900.0 + 700.0 + 300.0) / 4.0);
-        assert_eq!((meter.waits().histogram.len(), meter.waits().mean_s()), (1, 3.0));
+        assert_eq!((meter.waits().times.len(), meter.waits().mean_s()), (1, 3.0));
     }
 
     /// Two draws for each of four packets that are queued: one that waits as the window opens, one that leaves, one that

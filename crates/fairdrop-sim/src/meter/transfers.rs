@@ -1,33 +1,28 @@
 //! Completion times of finite transfers.
 
-use super::times::empty_distribution;
+use super::times::Times;
 use fairdrop::Time;
-use hdrhistogram::Histogram;
 
 /// Upper ends of the classes of size, in bytes; the last class has none.
 pub const CLASS_ENDS: [u64; 3] = [10_000, 100_000, 1_000_000];
 
 /// Transfers of one class of size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SizeClass {
-    completion_ns: Histogram<u64>,
+    completion: Times,
     sum_ns: u128,
     bytes: u128,
 }
 
 impl SizeClass {
-    fn new() -> Self {
-        Self { completion_ns: empty_distribution(), sum_ns: 0, bytes: 0 }
-    }
-
     /// Completion times.
-    pub fn completion_ns(&self) -> &Histogram<u64> {
-        &self.completion_ns
+    pub fn completion_ns(&self) -> &Times {
+        &self.completion
     }
 
     /// Mean completion time in seconds.
     pub fn mean_s(&self) -> f64 {
-        let count = self.completion_ns.len();
+        let count = self.completion.len();
         if count == 0 { 0.0 } else { self.sum_ns as f64 / count as f64 / 1e9 }
     }
 
@@ -46,7 +41,7 @@ pub struct TransferMeter {
 
 impl TransferMeter {
     pub fn new() -> Self {
-        Self { begun: 0, classes: std::array::from_fn(|_| SizeClass::new()) }
+        Self { begun: 0, classes: Default::default() }
     }
 
     /// A transfer begins.
@@ -57,9 +52,7 @@ impl TransferMeter {
     /// A transfer of `bytes` is complete, `time` after it began.
     pub fn complete(&mut self, bytes: u64, time: Time) {
         let class = &mut self.classes[CLASS_ENDS.partition_point(|&end| end < bytes)];
-        // The histogram grows to hold any u64, so this cannot fail.
-        let recorded = class.completion_ns.record(time.ns());
-        debug_assert!(recorded.is_ok());
+        class.completion.record(time.ns());
         class.sum_ns += u128::from(time.ns());
         class.bytes += u128::from(bytes);
     }

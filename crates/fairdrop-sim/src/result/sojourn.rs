@@ -1,7 +1,6 @@
 //! Distributions of times.
 
-use crate::meter::Waits;
-use hdrhistogram::Histogram;
+use crate::meter::{Times, Waits};
 use serde::{Deserialize, Serialize};
 
 /// A distribution of times, in seconds: of the waits of packets that left through a link, or of completion times.
@@ -23,26 +22,28 @@ pub struct Sojourn {
 
 /// Of the waits of packets that left.
 pub fn sojourn(waits: &Waits) -> Sojourn {
-    distribution(&waits.histogram, waits.mean_s())
+    distribution(&waits.times, waits.mean_s())
 }
 
-/// Of times in nanoseconds, whose exact mean is known.
-pub fn distribution(histogram: &Histogram<u64>, mean_s: f64) -> Sojourn {
-    let quantile = |q| histogram.value_at_quantile(q) as f64 / 1e9;
-    Sojourn {
-        mean: mean_s,
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: histogram.max() as f64 / 1e9,
-    }
+/// Of times whose exact mean is known.
+pub fn distribution(times: &Times, mean_s: f64) -> Sojourn {
+    let [p50, p90, p99, p999] = times.quantiles([0.5, 0.9, 0.99, 0.999]).map(|ns| ns as f64 / 1e9);
+    Sojourn { mean: mean_s, p50, p90, p99, p999, max: times.max() as f64 / 1e9 }
 }
 
 /// Bins that grow by a quarter, from a microsecond: enough to draw, few enough to keep.
 pub fn sojourn_histogram(waits: &Waits) -> Vec<(f64, u64)> {
-    let bins = waits.histogram.iter_log(1000, 1.25);
-    bins.map(|bin| (bin.value_iterated_to() as f64 / 1e9, bin.count_since_last_iteration()))
-        .filter(|&(_, count)| count > 0)
-        .collect()
+    let mut bins: Vec<(f64, u64)> = Vec::new();
+    let (mut end_ns, mut is_new) = (1000.0, true);
+    for ((low, _), count) in waits.times.bins() {
+        while end_ns as u64 - 1 < low {
+            (end_ns, is_new) = (end_ns * 1.25, true);
+        }
+        match bins.last_mut().filter(|_| !is_new) {
+            Some(bin) => bin.1 += count,
+            None => bins.push(((end_ns as u64 - 1) as f64 / 1e9, count)),
+        }
+        is_new = false;
+    }
+    bins
 }
