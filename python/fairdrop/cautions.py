@@ -14,9 +14,9 @@ _MOST_NAMED = 3
 
 def cautions(document: Document) -> list[str]:
     """Warnings of the simulator, then series that still moved, then groups limited by their own timers."""
-    moved = unsettled(document)
+    moved = unsettled(document.source)
     told = [str(moved[0])] if len(moved) == 1 else [_together(moved)] if moved else []
-    return [*(document.get("warnings") or []), *told, *map(str, timer_limited(document))]
+    return [*document.warnings, *told, *map(str, timer_limited(document))]
 
 
 def _together(moved: Sequence[Unsettled]) -> str:

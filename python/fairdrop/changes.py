@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
-from fairdrop.document import Document, Run, disciplines, group_names, group_of, reference_queue, runs_of
+from fairdrop.document import (
+    Document,
+    Json,
+    Run,
+    disciplines,
+    document_of,
+    group_names,
+    of_group,
+    reference_queue,
+    runs_of,
+)
 from fairdrop.estimate import Estimate, estimate, resolution_of
 from fairdrop.exact import FieldChange, field_changes
 from fairdrop.significance import Grid, Tested, holm, paired, unpaired
@@ -110,7 +121,7 @@ class Changes:
         return found
 
 
-def changes(before: Document, after: Document, *, exact: bool = False) -> Changes:
+def changes(before: Json | Document, after: Json | Document, *, exact: bool = False) -> Changes:
     """Compare two result documents, discipline by discipline; one each are compared whatever they are.
 
     Where both have the same seeds, their differences are tested seed by seed (Student's t); otherwise the means are
@@ -120,10 +131,11 @@ def changes(before: Document, after: Document, *, exact: bool = False) -> Change
 
     Raises ValueError where nothing can be compared.
     """
+    before, after = document_of(before), document_of(after)
     pairs, apart = _pairs(before, after)
     found: list[tuple[Change, Tested]] = []
     for name, one, other in pairs:
-        groups, other_groups = group_names({"runs": one}), group_names({"runs": other})
+        groups, other_groups = group_names(one), group_names(other)
         for where, some, rest in (("A", groups, other_groups), ("B", other_groups, groups)):
             apart += [f"{name}: group {group} is only in {where}" for group in some if group not in rest]
         for group in [*(group for group in groups if group in other_groups), None]:
@@ -133,7 +145,7 @@ def changes(before: Document, after: Document, *, exact: bool = False) -> Change
                     found.append(change)
     if not found:
         raise ValueError("the results have no run to compare; valid: results with at least one discipline in common")
-    return Changes(_judged(found), apart, list(field_changes(before, after)) if exact else None)
+    return Changes(_judged(found), apart, list(field_changes(before.source, after.source)) if exact else None)
 
 
 def diff(before: Any, after: Any, *, exact: bool = False) -> Changes:
@@ -162,27 +174,22 @@ def _pairs(before: Document, after: Document) -> tuple[list[tuple[str, list[Run]
 
 def _measures(group: str | None) -> dict[str, Value]:
     if group is not None:
-        return {field: _of_group(group, field) for field in _GROUP}
+        return {field: of_group(group, field) for field in _GROUP}
     return {
         **{field: _of_run(field) for field in _RUN},
-        **{f"queue_{field}": _of_queue((field,)) for field in _QUEUE},
-        **{f"queue_sojourn_{field}_s": _of_queue(("sojourn_s", field)) for field in _SOJOURN},
+        **{f"queue_{field}": _of_queue(field) for field in _QUEUE},
+        **{f"queue_sojourn_{field}_s": _of_queue(f"sojourn_s.{field}") for field in _SOJOURN},
     }
 
 
-def _of_group(group: str, field: str) -> Value:
-    return lambda run: (group_of(run, group) or {}).get(field)
-
-
 def _of_run(field: str) -> Value:
-    return lambda run: run.get(field)
+    return attrgetter(field)
 
 
-def _of_queue(path: Sequence[str]) -> Value:
+def _of_queue(path: str) -> Value:
     def value(run: Run) -> float | None:
-        found: Any = reference_queue(run)
-        for name in path:
-            found = None if found is None else found.get(name)
+        queue = reference_queue(run)
+        found = None if queue is None else attrgetter(path)(queue)
         return None if found is None else float(found)
 
     return value
@@ -192,7 +199,7 @@ def _compared(
     discipline: str, group: str | None, measure: str, before: Sequence[Run], after: Sequence[Run], value: Value
 ) -> tuple[Change, Tested] | None:
     one, other = (
-        {int(run["seed"]): float(found) for run in sorted(some, key=lambda run: int(run["seed"]))
+        {run.seed: float(found) for run in sorted(some, key=lambda run: run.seed)
          if (found := value(run)) is not None}
         for some in (before, after)
     )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairdrop.document import Document, Run, runs
+from fairdrop.document import Json
 
 #: Value of a field that a document does not have.
 ABSENT = "(absent)"
@@ -21,18 +21,18 @@ class FieldChange:
     after: Any
 
 
-def field_changes(before: Document, after: Document) -> Iterator[FieldChange]:
+def field_changes(before: Json, after: Json) -> Iterator[FieldChange]:
     """Fields of runs that differ, in the order of the documents.
 
     Runs are matched by discipline and seed, entries of lists by their names or places. Only what was measured counts:
     neither version nor command, and neither the scenario's text nor remarks on it.
     """
     yield from _values("complete", before.get("complete"), after.get("complete"))
-    sides = [{_title(run): run for run in runs(document)} for document in (before, after)]
+    sides = [{_title(run): run for run in document.get("runs") or []} for document in (before, after)]
     yield from _members(sides[0], sides[1], "")
 
 
-def _title(run: Run) -> str:
+def _title(run: Json) -> str:
     return f"runs[{run['discipline']}, seed {run['seed']}]"
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from fairdrop.document import Document, Run, reference_queue, runs
+from fairdrop.document import Document, Json, Queue, Run, document_of, reference_queue
 from fairdrop.files import write_bytes
 
 __all__ = ["write"]
@@ -43,16 +43,16 @@ class _Series:
     values: dict[float, float]
 
 
-def write(document: Document, folder: str | PathLike[str]) -> list[Path]:
+def write(document: Json | Document, folder: str | PathLike[str]) -> list[Path]:
     """Write each run of a result document, and of the live one beside it, to a file of its own in ``folder``.
 
     The folder is made if need be. Returns the files. Raises OSError.
     """
-    folder = Path(folder)
+    document, folder = document_of(document), Path(folder)
     made: dict[Path, bytes] = {}
-    for each in filter(None, (document, document.get("live"))):
-        for run in runs(each):
-            parts = (each["name"], run["discipline"], each["kind"], run["seed"])
+    for each in filter(None, (document, document.live)):
+        for run in each.runs:
+            parts = (each.name, run.discipline, each.kind, run.seed)
             path = folder / ("-".join(_IN_NAMES.sub("_", str(part)) for part in parts) + SUFFIX)
             text = json.dumps(_data_file(each, run, path.name), indent=2, sort_keys=True, allow_nan=False)
             made[path] = gzip.compress(text.encode(), mtime=0)
@@ -80,51 +80,50 @@ def _data_file(document: Document, run: Run, name: str) -> dict[str, Any]:
 
 def _series(run: Run) -> Iterator[tuple[str, _Series]]:
     """All of a run, by the name that it has in Flent."""
-    end = run["measured_to_s"]
+    end = run.measured_to_s
 
     def once(unit: str, value: float | None, scale: float) -> _Series:
         return _Series(unit, {} if value is None else {end: value * scale})
 
-    for group in run["groups"]:
-        name = group["name"]
-        yield f"throughput {name}", once("Mbits/s", group["throughput_bps"], 1e-6)
-        yield f"goodput {name}", once("Mbits/s", group.get("goodput_bps"), 1e-6)
-        yield f"dropped {name}", once("%", group.get("drop_fraction"), 100.0)
+    for group in run.groups:
+        name = group.name
+        yield f"throughput {name}", once("Mbits/s", group.throughput_bps, 1e-6)
+        yield f"goodput {name}", once("Mbits/s", group.goodput_bps, 1e-6)
+        yield f"dropped {name}", once("%", group.drop_fraction, 100.0)
     reference = reference_queue(run)
-    for queue in run["queues"]:
-        of = "" if queue is reference else f"{queue['name']} "
+    for queue in run.queues:
+        of = "" if queue is reference else f"{queue.name} "
         for what in ("mean", "p50", "p99"):
-            yield f"{of}wait {what}", once("ms", queue["sojourn_s"][what], 1e3)
+            yield f"{of}wait {what}", once("ms", getattr(queue.sojourn_s, what), 1e3)
         yield from _samples(queue, of)
-    windows = run.get("windows") or {}
-    for flow, values in windows.get("cwnd_packets", {}).items():
-        yield f"cwnd {flow}", _sampled("packets", windows["t_s"], values)
+    for flow, values in run.windows.cwnd_packets.items():
+        yield f"cwnd {flow}", _sampled("packets", run.windows.t_s, values)
 
 
-def _samples(queue: dict[str, Any], of: str) -> Iterator[tuple[str, _Series]]:
-    series = queue["series"]
-    times = series["t_s"]
-    yield of + f"{TEST}::backlog_pkts", _sampled("packets", times, series["packets"])
-    for group, values in series["packets_by_group"].items():
+def _samples(queue: Queue, of: str) -> Iterator[tuple[str, _Series]]:
+    series = queue.series
+    times = series.t_s
+    yield of + f"{TEST}::backlog_pkts", _sampled("packets", times, series.packets)
+    for group, values in series.packets_by_group.items():
         yield f"{of}backlog {group}", _sampled("packets", times, values)
-    for name, values in series["internals"].items():
-        yield of + name, _sampled("", times, values)
+    for name, internal in series.internals.items():
+        yield of + name, _sampled("", times, internal)
 
 
-def _sampled(unit: str, times: list[float], values: list[float | None]) -> _Series:
+def _sampled(unit: str, times: Sequence[float], values: Sequence[float | None]) -> _Series:
     return _Series(unit, {time: value for time, value in zip(times, values, strict=False) if value is not None})
 
 
 def _metadata(document: Document, run: Run, name: str) -> dict[str, Any]:
-    scenario = document.get("scenario") or {}
-    title = f"{document['name']}, {run['discipline']}, seed {run['seed']} ({document['kind']})"
-    length = scenario.get("duration_s") or run["measured_to_s"]
+    scenario = document.scenario
+    title = f"{document.name}, {run.discipline}, seed {run.seed} ({document.kind})"
+    length = scenario.get("duration_s") or run.measured_to_s
     return dict.fromkeys(_UNUSED) | {
         "NAME": TEST,
         "TITLE": title,
-        "NOTE": "; ".join(run["problems"]) or None,
+        "NOTE": "; ".join(run.problems) or None,
         "DATA_FILENAME": name,
-        "FLENT_VERSION": f"fairdrop-{document['version']}",
+        "FLENT_VERSION": f"fairdrop-{document.version}",
         "HOST": None,
         "HOSTS": [],
         "LOCAL_HOST": "fairdrop",
@@ -135,6 +134,6 @@ def _metadata(document: Document, run: Run, name: str) -> dict[str, Any]:
         "T0": _BEGINNING,
         "TIME": _BEGINNING,
         "TEST_PARAMETERS": {},
-        "FAIRDROP": {"kind": document["kind"], "scenario": document.get("scenario_source")}
-        | {field: run[field] for field in _KEPT if field in run},
+        "FAIRDROP": {"kind": document.kind, "scenario": document.source.get("scenario_source")}
+        | {field: value for field in _KEPT if (value := getattr(run, field)) is not None},
     }

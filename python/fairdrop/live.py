@@ -11,10 +11,11 @@ from pathlib import Path
 
 from fairdrop.document import (
     Document,
+    Queue,
     Run,
     disciplines,
     group_names,
-    group_of,
+    of_group,
     over_seeds,
     queue_wait,
     reference_queue,
@@ -69,26 +70,23 @@ def side_by_side(simulated: Document, live: Document) -> list[Pair]:
     """Every group, then the reference link, under each discipline that both have."""
     found = []
     for discipline in disciplines(simulated):
-        for name in group_names(simulated):
+        for name in group_names(simulated.runs):
             found += _pairs(simulated, live, discipline, name, _of_group(name))
-        links = [queue["name"] for run in runs_of(simulated, discipline) if (queue := reference_queue(run))]
+        links = [queue.name for run in runs_of(simulated, discipline) if (queue := reference_queue(run))]
         if links:
             found += _pairs(simulated, live, discipline, str(links[0]), _LINK)
     return found
 
 
 def _of_group(name: str) -> dict[str, tuple[str, float, _Value]]:
-    def value(field: str) -> _Value:
-        return lambda run: (group_of(run, name) or {}).get(field)
-
     return {
-        "share": ("%", 100.0, value("share")),
-        "goodput": ("kb/s", 1e-3, value("goodput_bps")),
-        "dropped": ("%", 100.0, value("drop_fraction")),
+        "share": ("%", 100.0, of_group(name, "share")),
+        "goodput": ("kb/s", 1e-3, of_group(name, "goodput_bps")),
+        "dropped": ("%", 100.0, of_group(name, "drop_fraction")),
     }
 
 
-def _queue(value: Callable[[Run], float | None]) -> _Value:
+def _queue(value: Callable[[Queue], float | None]) -> _Value:
     def found(run: Run) -> float | None:
         queue = reference_queue(run)
         return None if queue is None else value(queue)
@@ -97,8 +95,8 @@ def _queue(value: Callable[[Run], float | None]) -> _Value:
 
 
 _LINK: dict[str, tuple[str, float, _Value]] = {
-    "busy": ("%", 100.0, _queue(lambda queue: queue["utilisation"])),
-    "queue": ("packets", 1.0, _queue(lambda queue: queue["mean_packets"])),
+    "busy": ("%", 100.0, _queue(lambda queue: queue.utilisation)),
+    "queue": ("packets", 1.0, _queue(lambda queue: queue.mean_packets)),
     "median wait": ("ms", 1e3, _queue(lambda queue: queue_wait(queue, "p50"))),
 }
 

@@ -13,6 +13,7 @@ from zlib import compress, decompress
 from zlib import error as zlib_error
 
 from fairdrop import _core
+from fairdrop.document import Document, document_of
 from fairdrop.files import RESULT, json_of, read_json
 from fairdrop.lock import held
 from fairdrop.table import Table
@@ -58,6 +59,11 @@ class Result:
         document: dict[str, Any] = json.loads(self._inner.to_json())
         beside = {"model": self._model, "live": self._live and self._live.document}
         return document | {name: value for name, value in beside.items() if value is not None}
+
+    @cached_property
+    def typed(self) -> Document:
+        """The same as typed values, for reports and figures."""
+        return document_of(self.document)
 
     @property
     def model(self) -> dict[str, Any] | None:
@@ -193,14 +199,14 @@ class Result:
     @property
     def plot(self) -> Plots:
         """The figures of the report, one method each."""
-        return Plots(self.document)
+        return Plots(self.typed)
 
     @property
     def verdict(self) -> str:
         """The outcome in a sentence or two."""
         from fairdrop.report import verdict
 
-        return verdict(self.document)
+        return verdict(self.typed)
 
     @property
     def unsettled(self) -> list[Unsettled]:
@@ -235,13 +241,13 @@ class Result:
         """Write the report, one self-contained HTML file."""
         from fairdrop.report import write
 
-        write(self.document, path)
+        write(self.typed, path)
 
     def flent(self, folder: str | PathLike[str]) -> list[Path]:
         """Write each run, those beside it that were live included, as a data file of Flent. Returns the files."""
         from fairdrop.flent import write
 
-        return write(self.document, folder)
+        return write(self.typed, folder)
 
     def timing(self) -> dict[str, float]:
         """Processor time of the event loops in seconds, events, packets sent by the first queue; all runs together."""
@@ -261,7 +267,7 @@ class Plots:
     ``width`` is ``"screen"``, ``"phone"``, or in print ``"column"`` (3.5 in) or ``"page"`` (7.16 in: both columns).
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: Document) -> None:
         self._document = document
 
     def throughput_per_flow(self, *, width: Width = "screen") -> Figure:

@@ -8,12 +8,11 @@ measures the timers of the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
-from fairdrop.document import Document, Run, disciplines, is_replay, reference_queue, runs_of
+from fairdrop.document import Document, Run, disciplines, reference_queue, runs_of
 
 #: Part of its fair share below which a group is looked at; multiple of its fair share above which another group gains.
 BELOW, GAINS = 0.95, 1.25
@@ -51,7 +50,7 @@ def timer_limited(document: Document) -> list[TimerLimited]:
     A group is listed where it has less than ``BELOW`` of its fair share, has ``OFTEN_PER_S`` timeouts per flow and
     second or more, finds more losses by timeout than by fast retransmit, and another group gains.
     """
-    if is_replay(document):
+    if document.is_replay:
         return []
     found: list[TimerLimited] = []
     for name in disciplines(document):
@@ -66,15 +65,15 @@ def _in_runs(discipline: str, runs: Sequence[Run]) -> list[TimerLimited]:
     timeouts: dict[str, list[float]] = {}
     fast: dict[str, list[float]] = {}
     for run in runs:
-        for group in run["groups"]:
-            name, flow_seconds = group["name"], group["flows"] * _measured_s(run)
-            if flow_seconds <= 0 or run["fair_share_bps"] <= 0:
+        for group in run.groups:
+            name, flow_seconds = group.name, group.flows * _measured_s(run)
+            if flow_seconds <= 0 or run.fair_share_bps <= 0:
                 continue
             over_fair.setdefault(name, []).append(
-                group["throughput_bps"] / (group["flows"] * run["fair_share_bps"])
+                group.throughput_bps / (group.flows * run.fair_share_bps)
             )
-            timeouts.setdefault(name, []).append((group.get("timeouts") or 0) / flow_seconds)
-            fast.setdefault(name, []).append((group.get("fast_retransmits") or 0) / flow_seconds)
+            timeouts.setdefault(name, []).append((group.timeouts or 0) / flow_seconds)
+            fast.setdefault(name, []).append((group.fast_retransmits or 0) / flow_seconds)
     shares = {name: fmean(values) for name, values in over_fair.items()}
     gainers = [name for name, share in shares.items() if share > GAINS]
     return [
@@ -85,9 +84,9 @@ def _in_runs(discipline: str, runs: Sequence[Run]) -> list[TimerLimited]:
 
 
 def _measured_s(run: Run) -> float:
-    return float(run["measured_to_s"]) - float(run["measured_from_s"])
+    return float(run.measured_to_s) - float(run.measured_from_s)
 
 
 def _has_turns(run: Run) -> bool:
-    queue: Mapping[str, Any] | None = reference_queue(run)
-    return queue is not None and queue.get("discipline", run["discipline"]) in PER_FLOW
+    queue = reference_queue(run)
+    return queue is not None and (queue.discipline or run.discipline) in PER_FLOW

@@ -17,6 +17,7 @@ from fairdrop import report
 from fairdrop.cli import main
 from fairdrop.cli.meters import meters_text
 from fairdrop.cli.show import result_text
+from fairdrop.document import document_of
 from fairdrop.estimate import Estimate
 from fairdrop.report import explain
 from fairdrop.report.effects import (
@@ -71,7 +72,7 @@ def even(udp, used=1.0):
 
 
 def of(cases, **more):
-    return effects(document(cases, **more))
+    return effects(document_of(document(cases, **more)))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_of_all_disciplines_three_are_named():
     names = [str(entry["name"]) for entry in fairdrop.catalogue()["disciplines"]]
     cases = {name: even(0.25 + 0.7 * number / len(names)) for number, name in enumerate(names)}
     cases |= {"cebinae": [0.0] * 4, "flow_valve": even(0.0)}
-    found = judge(document(cases))
+    found = judge(document_of(document(cases)))
     labels = [str(entry["label"]) for entry in fairdrop.catalogue()["disciplines"]]
     assert len(names) >= 41
     assert len(found.sentence) < 400
@@ -258,7 +259,7 @@ def test_an_interval_across_a_bound_is_said():
     sentence = report.verdict(document({"drr": even(0.3)}, seeds=3))
     assert "holds" in sentence
     uneven = document({"drr": [[0.32, 0.36, 0.40], 0.21, 0.21, 0.21], "droptail": even(1.0)}, seeds=3)
-    assert judge(uneven).outcome == "not told"
+    assert judge(document_of(uneven)).outcome == "not told"
     assert report.verdict(uneven).startswith("These seeds do not tell whether a discipline here holds ")
     assert (
         "DRR gives it 36.0 % (±9.9), not told apart from its fair share with these seeds; DropTail"
@@ -272,7 +273,7 @@ def test_a_link_that_is_perhaps_used_is_no_holding():
 
 
 def test_starved_flows_count_where_their_group_has_its_share():
-    found = judge(document({"drr": [0.25, 0.74, 0.005, 0.005]}))
+    found = judge(document_of(document({"drr": [0.25, 0.74, 0.005, 0.005]})))
     assert found.outcome == "not held"
     assert "DRR gives the greedy sender udp[0] 25.0 % and starves 2 of the other 3 flows" in found.sentence
 
@@ -291,7 +292,7 @@ def test_several_senders_are_looked_at_one_by_one():
     one = document({"drr": [0.5, 0.0, 0.25, 0.25]})
     for run in one["runs"]:
         run["flows"][1].update(transport="cbr", offered_bps=2e6)
-    found = judge(one)
+    found = judge(document_of(one))
     assert found.effects.found[0].sender == FAIR
     assert not found.effects.found[0].holds
     assert "shuts out tcp[0] and lets udp[0] take more" in found.sentence
@@ -302,8 +303,8 @@ def test_a_sender_that_asks_for_little_leaves_the_rest_to_others():
     modest = document({"drr": [0.1, 0.3, 0.3, 0.3]})
     for run in modest["runs"]:
         run["flows"][0]["offered_bps"] = 1e5
-    assert judge(modest).outcome == "no greedy"
-    fair = fair_shares(modest, mean_flows(modest))
+    assert judge(document_of(modest)).outcome == "no greedy"
+    fair = fair_shares(document_of(modest), mean_flows(document_of(modest)))
     assert fair.of == pytest.approx({"udp[0]": 0.1, "tcp[0]": 0.3, "tcp[1]": 0.3, "tcp[2]": 0.3})
     assert fair.possible == 1
 
@@ -314,7 +315,7 @@ def test_transfers_that_end_are_not_called_starved_and_leave_no_link_idle():
     finite["scenario"]["groups"] = [{"name": "tcp", "settings": {"transfer_bytes": 1000}}]
     for run in finite["runs"]:
         run["flows"][0]["offered_bps"] = 0.0
-    fair, worse = effects(finite).found
+    fair, worse = effects(document_of(finite)).found
     assert (fair.discipline, fair.link, fair.others) == ("drr", FAIR, FAIR)
     assert (worse.link, worse.others, worse.harms) == (SHUT_OUT, BELOW, True)
 
@@ -332,7 +333,7 @@ def test_without_a_greedy_sender(shares):
     tcp = document({"cebinae": shares})
     for run in tcp["runs"]:
         run["flows"][0].update(transport="reno", group="tcp", offered_bps=1.05e6 * shares[0])
-    found = judge(tcp)
+    found = judge(document_of(tcp))
     assert found.outcome == "no greedy"
     if sum(shares):
         assert found.sentence == "No sender is greedy: the largest flow gets 1.20 times its fair share under Cebinae."
@@ -348,7 +349,7 @@ def test_one_group_alone():
         run["groups"] = [row for row in run["groups"] if row["name"] == "udp"]
         run["queues"][0]["throughput_bps_by_flow"] = [["udp[0]", 1e6]]
         run["fair_share_bps"] = 1e6
-    assert judge(alone).sentence == (
+    assert judge(document_of(alone)).sentence == (
         "DropTail holds the greedy sender udp[0] to 100.0 % of the link, near its fair share (100.0 %)."
     )
 
@@ -369,7 +370,7 @@ def test_marks_alone_decide_too():
         for row in (*run["flows"], *run["groups"]):
             row["drops"] = dict.fromkeys(row["drops"], 0)
         run["queues"][0]["marks"] = {"codel": 100}
-    assert judge(marked).outcome == "not held"
+    assert judge(document_of(marked)).outcome == "not held"
 
 
 def test_missing_values_are_no_numbers():
@@ -380,7 +381,7 @@ def test_missing_values_are_no_numbers():
         run["queues"][0]["sojourn_s"] = None
         for flow in run["flows"]:
             flow["share"] = None
-    found = judge(void)
+    found = judge(document_of(void))
     assert found.effects.found[0].delay_s == inf
     assert "nan" not in found.sentence.lower() and "None" not in found.sentence
 
@@ -390,9 +391,9 @@ def test_ranks_of_the_report_are_those_of_the_verdict():
     cases |= {"cebinae": [0.0] * 4, "flow_valve": even(0.0)}
     long = document(cases)
     page = report.render(long).split('class="ranked"')[1].split("</table>")[0]
-    places = [page.index(f">{fairdrop_name(effect.discipline)} <small>") for effect in effects(long).found]
+    places = [page.index(f">{fairdrop_name(effect.discipline)} <small>") for effect in effects(document_of(long)).found]
     assert places == sorted(places)
-    assert effects(long).found[-1].discipline == "cebinae"
+    assert effects(document_of(long)).found[-1].discipline == "cebinae"
     told = re.findall(r"<small>([^<]+)</small></th>", page)
     assert told == ["holds it", *["lets it take more"] * 5, "shuts it out", "leaves the link idle"]
     assert page.count('data-label="99th-percentile delay') == 8
@@ -404,7 +405,7 @@ def fairdrop_name(name):
 
 
 def test_harm_is_never_first_however_near_the_share_is():
-    effect = effects(document({"sfq": even(0.25)})).found[0]
+    effect = effects(document_of(document({"sfq": even(0.25)}))).found[0]
     harmful = replace(effect, starved=["tcp"], distance=0.0)
     assert replace(effect, discipline="zzz", sender=ABOVE, distance=9.0).order < harmful.order
 
@@ -440,7 +441,7 @@ def test_live_runs_have_a_verdict_of_their_own(tmp_path):
 
 def supported(shown):
     """The lines under the verdict of a report."""
-    return _support(shown, judge(shown), long=False)
+    return _support(document_of(shown), judge(document_of(shown)), long=False)
 
 
 def test_no_share_is_given_of_losses_among_no_packets():
@@ -450,15 +451,15 @@ def test_no_share_is_given_of_losses_among_no_packets():
 
 def test_a_page_speaks_of_a_greedy_sender_only_where_there_is_one():
     aim = "drops from the greedy sender"
-    assert aim in explain.drops(sample.simulation(seeds=1, samples=20), greedy=True)
-    assert aim not in explain.drops(sample.tcp_only(), greedy=False)
-    assert explain.drops(sample.no_drops(), greedy=False) == "No packet was dropped."
-    assert explain.setting(sample.no_drops()) == "Simulation of one link."
+    assert aim in explain.drops(document_of(sample.simulation(seeds=1, samples=20)), greedy=True)
+    assert aim not in explain.drops(document_of(sample.tcp_only()), greedy=False)
+    assert explain.drops(document_of(sample.no_drops()), greedy=False) == "No packet was dropped."
+    assert explain.setting(document_of(sample.no_drops())) == "Simulation of one link."
 
 
 def test_what_is_not_drawn_is_named():
     """A discipline that sent nothing has no delay to be drawn at."""
-    figure = trade_off(document({"sfq": even(0.25), "cebinae": [0.0] * 4}), "screen")
+    figure = trade_off(document_of(document({"sfq": even(0.25), "cebinae": [0.0] * 4})), "screen")
     (note,) = [text.get_text() for text in figure.findobj(Text) if "no packet was sent" in text.get_text()]
     assert note.replace("\n", " ").endswith("Not drawn, as no packet was sent: Cebinae.")
 
@@ -471,9 +472,9 @@ def test_a_link_before_a_narrower_one_need_not_be_full():
     narrow["scenario"]["groups"] = [{"name": name, "forward": links} for name, links in path.items()]
     for run in narrow["runs"]:
         run["flows"][0]["offered_bps"] = 2.5e5
-    (found,) = effects(narrow).found
+    (found,) = effects(document_of(narrow)).found
     assert (found.link, found.others) == (FAIR, FAIR)
-    assert fair_shares(narrow, mean_flows(narrow)).possible == pytest.approx(0.55)
+    assert fair_shares(document_of(narrow), mean_flows(document_of(narrow))).possible == pytest.approx(0.55)
 
 
 def test_a_narrow_access_link_and_a_small_window_bound_what_is_fair():
@@ -483,7 +484,7 @@ def test_a_narrow_access_link_and_a_small_window_bound_what_is_fair():
     for run in bounded["runs"]:
         for flow in run["flows"]:
             flow["base_rtt_s"] = 0.8
-    fair = fair_shares(bounded, mean_flows(bounded))
+    fair = fair_shares(document_of(bounded), mean_flows(document_of(bounded)))
     assert fair.of == pytest.approx({"udp[0]": 0.1, "tcp[0]": 0.1, "tcp[1]": 0.1, "tcp[2]": 0.1})
     assert fair.possible == pytest.approx(0.4)
 
@@ -493,11 +494,11 @@ def test_a_sender_that_stops_has_its_share_of_the_time_in_which_it_is_there():
     brief = document({"drr": [0.125, *[0.875 / 3] * 3]})
     first, last = brief["runs"][0]["measured_from_s"], brief["runs"][0]["measured_to_s"]
     brief["scenario"]["groups"] = [{"name": "udp", "stop_s": (first + last) / 2}, {"name": "tcp"}]
-    fair = fair_shares(brief, mean_flows(brief))
+    fair = fair_shares(document_of(brief), mean_flows(document_of(brief)))
     assert fair.of["udp[0]"] == pytest.approx(0.125)
     assert fair.of["tcp[0]"] == pytest.approx(0.125 + 0.5 / 3)
     assert fair.possible == pytest.approx(1)
     late = document({"drr": [0.125, *[0.875 / 3] * 3]})
     late["scenario"]["groups"] = [{"name": "udp", "start_s": (first + last) / 2}, {"name": "tcp"}]
-    assert fair_shares(late, mean_flows(late)).of == pytest.approx(fair.of)
-    assert judge(brief).sentence.startswith("DRR holds the greedy sender udp[0] to 12.5 %")
+    assert fair_shares(document_of(late), mean_flows(document_of(late))).of == pytest.approx(fair.of)
+    assert judge(document_of(brief)).sentence.startswith("DRR holds the greedy sender udp[0] to 12.5 %")

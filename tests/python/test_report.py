@@ -18,7 +18,7 @@ import pytest
 import fairdrop
 import sample_document as sample
 from fairdrop import report
-from fairdrop.document import disciplines, group_names
+from fairdrop.document import disciplines, document_of, group_names
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.few_groups import few_groups
 from fairdrop.report.command import rerun_command
@@ -135,7 +135,7 @@ def test_verdict_numbers_are_those_of_the_document(documents: dict[str, sample.D
     ],
 )
 def test_verdict_adapts(taken: dict[str, float], outcome: str, start: str) -> None:
-    found = judge(sample.simulation(taken, seeds=10, samples=20))
+    found = judge(document_of(sample.simulation(taken, seeds=10, samples=20)))
     assert found.outcome == outcome
     assert found.sentence.startswith(start)
 
@@ -148,7 +148,7 @@ def test_greedy_sender_is_found_by_its_numbers_not_its_name() -> None:
             flow["name"] = swapped.get(flow["name"], flow["name"])
         pairs = run["queues"][0]["throughput_bps_by_flow"]
         run["queues"][0]["throughput_bps_by_flow"] = [[swapped.get(name, name), rate] for name, rate in pairs]
-    subject = find_subject(document)
+    subject = find_subject(document_of(document))
     assert subject is not None
     assert subject.flows == ("tcp[7]",)
     assert subject.kind == "greedy"
@@ -158,8 +158,8 @@ def test_modest_unresponsive_sender_is_not_greedy() -> None:
     document = sample.simulation({"droptail": 0.02, "choke": 0.02}, seeds=2, samples=20)
     for run in document["runs"]:
         run["flows"][-1]["offered_bps"] = 0.5 * run["fair_share_bps"]
-    assert find_subject(document) is None
-    assert judge(document).outcome == "no greedy"
+    assert find_subject(document_of(document)) is None
+    assert judge(document_of(document)).outcome == "no greedy"
 
 
 def test_several_greedy_senders_are_added_up() -> None:
@@ -177,7 +177,7 @@ def test_tcp_flow_far_above_its_share_is_named_without_being_called_greedy() -> 
     document = sample.simulation({"droptail": 0.6, "choke": 0.1}, seeds=2, samples=20)
     for run in document["runs"]:
         run["flows"][-1]["transport"] = "tcp-cubic"
-    found = judge(document)
+    found = judge(document_of(document))
     assert found.sentence.startswith("No discipline here holds the largest flow udp[0] to its fair share")
     assert "CHOKe lets it take 9.6 %" in found.sentence
 
@@ -189,7 +189,7 @@ def test_replay_verdict_names_the_largest_flow_and_what_each_takes(documents: di
     assert sentence.startswith(f"The largest flow {largest['name']} offers 2.2 Mb/s")
     assert f" and {100 * largest['drop_fraction']:.1f} % under DropTail" in sentence
     assert "goodput" not in sentence
-    assert any("no interval" in line for line in judge(document).support)
+    assert any("no interval" in line for line in judge(document_of(document)).support)
 
 
 def test_uncongested_link_and_empty_and_incomplete_documents(documents: dict[str, Any]) -> None:
@@ -209,7 +209,7 @@ def test_no_greedy_sender_gives_largest_over_fair_share(documents: dict[str, Any
 
 def test_group_table_holds_means_and_intervals(documents: dict[str, Any]) -> None:
     document = documents["simulation"]
-    row = next(row for row in group_table(document).rows[4:] if row.group == "udp")
+    row = next(row for row in group_table(document_of(document)).rows[4:] if row.group == "udp")
     throughput = [share * 1e3 for share in shares(document, "choke", "udp[0]")]
     assert row.cells[0].label == "Throughput, kb/s"
     assert row.cells[0].mean == f"{mean(throughput):.1f}"
@@ -221,13 +221,13 @@ def test_group_table_holds_means_and_intervals(documents: dict[str, Any]) -> Non
 def test_link_table_holds_the_minmax_measure(documents: dict[str, Any]) -> None:
     document = documents["simulation"]
     ratios = [run["largest_over_fair_share"] for run in document["runs"] if run["discipline"] == "red"]
-    row = link_table(document).rows[1]
+    row = link_table(document_of(document)).rows[1]
     assert (row.head, row.note) == ("RED", "10 runs")
     assert row.cells[0].mean == f"{mean(ratios):.2f}"
 
 
 def test_replay_table_leaves_out_what_a_replay_has_not(documents: dict[str, Any]) -> None:
-    columns = " ".join(group_table(documents["replay"]).columns)
+    columns = " ".join(group_table(document_of(documents["replay"])).columns)
     assert "Throughput" in columns
     assert "Goodput" not in columns
     assert "Timeouts" not in columns
@@ -245,7 +245,7 @@ def with_model(document: sample.Document) -> sample.Document:
 
 def test_theory_stands_beside_measurement(documents: dict[str, Any]) -> None:
     document = with_model(documents["simulation"])
-    table = theory_table(document)
+    table = theory_table(document_of(document))
     assert table is not None
     rows = {row.head: [cell.mean for cell in row.cells] for row in table.rows}
     measured = mean(shares(document, "choke", "udp[0]"))
@@ -263,14 +263,14 @@ def test_theory_stands_beside_measurement(documents: dict[str, Any]) -> None:
 
 
 def test_theory_needs_a_model_and_a_run_of_choke(documents: dict[str, Any], pages: dict[str, str]) -> None:
-    assert theory_table(documents["simulation"]) is None
-    assert theory_table({**documents["simulation"], "model": None}) is None
-    assert theory_table(with_model(documents["tcp_only"])) is None
+    assert theory_table(document_of(documents["simulation"])) is None
+    assert theory_table(document_of({**documents["simulation"], "model": None})) is None
+    assert theory_table(document_of(with_model(documents["tcp_only"]))) is None
     assert "Theory" not in pages["simulation"]
 
 
 def test_notices_come_first_and_name_the_runs(documents: dict[str, Any], pages: dict[str, str]) -> None:
-    invalid, incomplete, warning = notices(documents["incomplete"])
+    invalid, incomplete, warning = notices(document_of(documents["incomplete"]))
     assert invalid.title == "1 run of 6 not valid: do not rely on these numbers."
     assert invalid.lines == ["DropTail, seed 3: 12 packets were lost at the access link 'left'"]
     assert incomplete.lines == ["Finished runs: DropTail 4 and RED 2."]
@@ -354,8 +354,8 @@ def test_scenario_seeds_version_and_command_are_given(pages: dict[str, str]) -> 
 
 
 def test_command_in_the_document_goes_before_a_guess() -> None:
-    assert rerun_command({"command": ["fairdrop", "run", "my file.toml"]}) == "fairdrop run 'my file.toml'"
-    assert rerun_command({"command": "fairdrop run x.toml"}) == "fairdrop run x.toml"
+    assert rerun_command(document_of({"command": ["fairdrop", "run", "my file.toml"]})) == "fairdrop run 'my file.toml'"
+    assert rerun_command(document_of({"command": "fairdrop run x.toml"})) == "fairdrop run x.toml"
 
 
 def test_write_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -438,7 +438,7 @@ def test_a_discipline_that_leaves_the_link_unused_comes_last() -> None:
     for run in document["runs"]:
         if run["discipline"] == "sfq":
             run["utilisation"] = 0.3
-    assert disciplines(ranked(document, effects(document)))[-1] == "sfq"
+    assert disciplines(document_of(ranked(document_of(document), effects(document_of(document)))))[-1] == "sfq"
 
 
 def test_a_page_of_41_disciplines_is_small() -> None:
@@ -461,14 +461,15 @@ def test_very_many_groups_are_the_largest_and_others() -> None:
     assert page.tags["use"] + page.tags["path"] < 5000
     assert text.count("</tr>") < 60
     assert len(text.encode()) < 2_000_000
-    few = few_groups(document)
-    assert len(group_names(few)) == 9
-    for before, after in zip(document["runs"], few["runs"], strict=True):
+    few = few_groups(document_of(document))
+    assert len(group_names(few.runs)) == 9
+    for before, after in zip(document_of(document).runs, few.runs, strict=True):
         for field in ("flows", "share", "throughput_bps"):
-            whole = sum(row[field] for row in before["groups"])
-            assert sum(row[field] for row in after["groups"]) == pytest.approx(whole)
-        lost = [sum(sum(row["drops"].values()) for row in run["groups"]) for run in (before, after)]
+            whole = sum(getattr(row, field) for row in before.groups)
+            assert sum(getattr(row, field) for row in after.groups) == pytest.approx(whole)
+        lost = [sum(sum(row.drops.values()) for row in run.groups) for run in (before, after)]
         assert lost[0] == lost[1]
-        series = after["queues"][0]["series"]
-        assert [sum(parts) for parts in zip(*series["packets_by_group"].values(), strict=True)] == series["packets"]
-    assert few_groups(sample.many()) == sample.many()
+        series = after.queues[0].series
+        assert [sum(parts) for parts in zip(*series.packets_by_group.values(), strict=True)] == series.packets
+    many = document_of(sample.many())
+    assert few_groups(many) is many

@@ -9,6 +9,7 @@ import pytest
 
 import fairdrop
 from fairdrop.cautions import cautions
+from fairdrop.document import document_of
 from fairdrop.timers import timer_limited
 
 HEADLINE = Path(__file__).resolve().parents[2] / "scenarios" / "headline.toml"
@@ -21,16 +22,16 @@ def document():
 
 
 def test_timers_of_1998_under_cake(document):
-    [found] = timer_limited(document)
+    [found] = timer_limited(document_of(document))
     assert (found.discipline, found.group, found.gainers) == ("cake", "tcp", ["udp"])
     assert found.timeouts_per_flow_s > 10 * found.fast_retransmits_per_flow_s
-    assert any("cake: flows of tcp leave" in line for line in cautions(document))
+    assert any("cake: flows of tcp leave" in line for line in cautions(document_of(document)))
 
 
 def test_senders_that_recover_have_their_share():
     found = fairdrop.load(HEADLINE, ["duration=60s", "warm_up=20s", "groups.tcp.era=linux"])
     document = found.compare(["cake"], seeds=1).document
-    assert timer_limited(document) == []
+    assert timer_limited(document_of(document)) == []
     [udp] = [group for group in document["runs"][0]["groups"] if group["name"] == "udp"]
     assert udp["share"] == pytest.approx(1 / 33, rel=0.1)
 
@@ -49,14 +50,14 @@ def changed(document, **values):
     ids=["no timeouts", "found by duplicate ACKs", "has its share"],
 )
 def test_other_reasons_are_not_timers(document, values):
-    assert timer_limited(changed(document, **values)) == []
+    assert timer_limited(document_of(changed(document, **values))) == []
 
 
 def test_nobody_gains(document):
     other = copy.deepcopy(document)
     for run in other["runs"]:
         run["groups"][1]["throughput_bps"] = 0.0
-    assert timer_limited(other) == []
+    assert timer_limited(document_of(other)) == []
 
 
 def share_of_udp(document, discipline):

@@ -11,6 +11,7 @@ from scipy.stats import norm, t
 import fairdrop
 from fairdrop.cautions import cautions
 from fairdrop.cli.show import result_text
+from fairdrop.document import document_of
 from fairdrop.report.notices import notices
 from fairdrop.warmup import LIMIT, Trend, _long_run_variance, geweke, moved, mser, normal_score, unsettled
 
@@ -93,7 +94,7 @@ def test_a_warm_up_that_is_too_short_is_told(slow, seeds):
     number = len(result.unsettled)
     assert number > 1
     assert line.startswith(f"warning: {number} series under chokew still moved after the warm-up of 2 s, ")
-    (notice,) = [one for one in notices(result.document) if one.kind == "warning"]
+    (notice,) = [one for one in notices(document_of(result.document)) if one.kind == "warning"]
     assert [f"warning: {text}" for text in notice.lines] == [line]
 
 
@@ -101,7 +102,7 @@ def test_one_series_alone_is_told_with_its_numbers(slow, monkeypatch):
     result = slow.with_settings("warm_up=2s").run(seeds=2)
     (found,) = [one for one in result.unsettled if one.series == "p0"]
     monkeypatch.setattr("fairdrop.cautions.unsettled", lambda _: [found])
-    (line,) = cautions(result.document)
+    (line,) = cautions(document_of(result.document))
     assert line == str(found)
     assert line.startswith("chokew: p0 at bottleneck still moved after the warm-up of 2 s: ")
 

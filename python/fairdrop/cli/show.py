@@ -47,7 +47,7 @@ def result_text(result: Result) -> str:
         for (discipline, group), means in groups.items()
     ]
     lines = _with_model(lines, result.model)
-    if result.document["kind"] == "replay":
+    if result.typed.is_replay:
         # A capture does not say what its receivers made of it.
         head, lines = head[:-2], [line[:-2] for line in lines]
     seeds = len(set(result.runs.column("seed")))
@@ -171,11 +171,11 @@ def _wait_text(seconds: float | None) -> str:
 def _losses(result: Result) -> list[str]:
     """A line for each link that loses packets at random: of all its packets, over the runs of all disciplines."""
     lost: dict[str, list[int]] = {}
-    for run in result.document["runs"]:
-        for link in run.get("link_losses", ()):
-            sums = lost.setdefault(link["name"], [0, 0])
-            sums[0] += link["lost"]["packets"]
-            sums[1] += link["offered"]["packets"]
+    for run in result.typed.runs:
+        for link in run.link_losses:
+            sums = lost.setdefault(link.name, [0, 0])
+            sums[0] += link.lost.packets
+            sums[1] += link.offered.packets
     return [
         f"{name}: {count(packets, 'packet')} lost at random, {percent_text(packets / offered)}"
         if offered
@@ -185,12 +185,12 @@ def _losses(result: Result) -> list[str]:
 
 
 def _warnings(result: Result) -> list[str]:
-    found = [*_problems(result, ""), *cautions(result.document)]
+    found = [*_problems(result, ""), *cautions(result.typed)]
     return list(dict.fromkeys(found if result.live is None else [*found, *_problems(result.live, "live: ")]))
 
 
 def _problems(result: Result, prefix: str) -> list[str]:
-    return [prefix + problem for run in result.document["runs"] for problem in run["problems"]]
+    return [prefix + problem for run in result.typed.runs for problem in run.problems]
 
 
 def _side_by_side(result: Result) -> list[str]:
@@ -207,7 +207,7 @@ def _side_by_side(result: Result) -> list[str]:
             _number_and_half(pair.difference, pair.scale),
             "-" if pair.relative is None else f"{100 * pair.relative:+.1f} %",
         ]
-        for pair in side_by_side(result.document, result.live.document)
+        for pair in side_by_side(result.typed, result.live.typed)
     ]
     head = ["discipline", "of", "measure", "simulated", "live", "live - simulated", "relative"]
     return ["", *table_text(head, lines, 3).splitlines()]

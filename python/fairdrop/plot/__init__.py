@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairdrop.document import Document, Json, document_of
 from fairdrop.few_groups import few_groups
 from fairdrop.plot.size import Width, size_of
 
@@ -41,46 +42,46 @@ __all__ = [
 ]
 
 
-def throughput_per_flow(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
+def throughput_per_flow(document: Json | Document, *, width: Width = "screen") -> Figure:
     """Throughput of each flow against the fair share, a panel per discipline."""
     from fairdrop.plot.flows import draw
 
-    return draw(few_groups(document), size_of(width))
+    return draw(few_groups(document_of(document)), size_of(width))
 
 
-def shares(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
+def shares(document: Json | Document, *, width: Width = "screen") -> Figure:
     """Share of the link that each group takes under each discipline."""
     from fairdrop.plot.group_shares import draw
 
-    return draw(few_groups(document), size_of(width))
+    return draw(few_groups(document_of(document)), size_of(width))
 
 
-def queue_over_time(document: Mapping[str, Any], seed: int | None = None, *, width: Width = "screen") -> Figure:
+def queue_over_time(document: Json | Document, seed: int | None = None, *, width: Width = "screen") -> Figure:
     """Who sits in the queue over time, for one seed: the first when none is given."""
     from fairdrop.plot.queue_time import draw
 
-    return draw(few_groups(document), seed, size_of(width))
+    return draw(few_groups(document_of(document)), seed, size_of(width))
 
 
-def queue_length(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
+def queue_length(document: Json | Document, *, width: Width = "screen") -> Figure:
     """Distribution of the queue's length over time."""
     from fairdrop.plot.distributions import draw_length
 
-    return draw_length(document, size_of(width))
+    return draw_length(document_of(document), size_of(width))
 
 
-def drops(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
+def drops(document: Json | Document, *, width: Width = "screen") -> Figure:
     """Packets dropped, by cause, group and discipline; above six disciplines, part of each group's packets."""
     from fairdrop.plot.drop_causes import draw
 
-    return draw(few_groups(document), size_of(width))
+    return draw(few_groups(document_of(document)), size_of(width))
 
 
-def sojourn(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
+def sojourn(document: Json | Document, *, width: Width = "screen") -> Figure:
     """Distribution of the time that packets waited."""
     from fairdrop.plot.distributions import draw_sojourn
 
-    return draw_sojourn(document, size_of(width))
+    return draw_sojourn(document_of(document), size_of(width))
 
 
 def model(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -93,13 +93,14 @@ def _curves(document: Document, field: str) -> dict[str, Curve]:
     for name in disciplines(document):
         weights: defaultdict[float, float] = defaultdict(float)
         for run in runs_of(document, name):
-            _add(weights, (reference_queue(run) or {}).get(field) or [])
+            if (queue := reference_queue(run)) is not None:
+                _add(weights, getattr(queue, field))
         if weights:
             curves[name] = cumulative(weights)
     return curves
 
 
-def _add(weights: defaultdict[float, float], pairs: list[tuple[float, float]]) -> None:
+def _add(weights: defaultdict[float, float], pairs: Sequence[tuple[float, float]]) -> None:
     """Each run counts alike, however many packets it has."""
     total = sum(weight for _, weight in pairs)
     for value, weight in pairs:

@@ -16,7 +16,6 @@ from fairdrop.document import (
     group_names,
     group_of,
     over_seeds,
-    runs,
     runs_of,
 )
 from fairdrop.estimate import Estimate
@@ -35,11 +34,11 @@ def draw(document: Document, size: Size) -> Figure:
     names = disciplines(document)
     if not names:
         return nothing("No run was finished, so there are no drops to show.", size)
-    if all(drop_count(run) == 0 for run in runs(document)):
+    if all(drop_count(run) == 0 for run in document.runs):
         return nothing("No packet was dropped in any run: the link is not congested.", size)
     if len(names) > MOST_PANELS:
         return draw_drops(document, size)
-    groups = group_names(document)
+    groups = group_names(document.runs)
     causes = seen_causes(document)
     figure, axes, layout = block_axes(names, groups, size)
     most = _bars(axes, document, layout, causes)
@@ -58,7 +57,7 @@ def draw(document: Document, size: Size) -> Figure:
 def seen_causes(document: Document) -> list[str]:
     """Causes that dropped a packet, in the order of the reference."""
     found = {
-        cause for run in runs(document) for group in run["groups"] for cause, n in group["drops"].items() if n
+        cause for run in document.runs for group in run.groups for cause, n in group.drops.items() if n
     }
     return [cause for cause in CAUSES if cause in found] + sorted(found - set(CAUSES))
 
@@ -66,7 +65,7 @@ def seen_causes(document: Document) -> list[str]:
 def mean_drops(document: Document, discipline: str, group: str, cause: str) -> float:
     def value(run: object) -> float | None:
         row = group_of(run, group)  # type: ignore[arg-type]
-        return None if row is None else float(row["drops"].get(cause, 0))
+        return None if row is None else float(row.drops.get(cause, 0))
 
     found = over_seeds(runs_of(document, discipline), value)
     return found.mean if found else 0.0

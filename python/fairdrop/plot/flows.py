@@ -19,7 +19,6 @@ from fairdrop.document import (
     disciplines,
     flow_groups,
     group_names,
-    runs,
     runs_of,
 )
 from fairdrop.estimate import Estimate, estimate
@@ -74,7 +73,7 @@ def draw(document: Document, size: Size) -> Figure:
     figure, grid = panels(len(names), columns, 2.0 if size.narrow else 2.5, size, 1.3)
     for axes, name in zip(grid, names, strict=True):
         axes.set_title(discipline_name(name))
-        hue = colours.groups(group_names(document))
+        hue = colours.groups(group_names(document.runs))
         if ranked:
             _ranks(axes, flows[name], groups, scale, hue, floor(12 * size.width_in / columns) - 6)
         else:
@@ -98,7 +97,7 @@ def mean_flows(document: Document, discipline: str) -> dict[str, Estimate]:
 
 def _scale(document: Document, flows: dict[str, dict[str, Estimate]]) -> Scale:
     means = [value.mean for rows in flows.values() for value in rows.values()]
-    fair = float(runs(document)[0]["fair_share_bps"])
+    fair = float(document.runs[0].fair_share_bps)
     divisor, unit = rate_unit(fair)
     some = [mean for mean in means if mean > 0] or [fair]
     log = max(*some, fair) / min(*some, fair) > LOG_FROM
@@ -189,7 +188,7 @@ def _ranks(
 def _label(
     figure: Figure, grid: list[Axes], document: Document, scale: Scale, ranked: bool, columns: int
 ) -> None:
-    longest = max(len(crossing_throughput(run)) for run in runs(document))
+    longest = max(len(crossing_throughput(run)) for run in document.runs)
     for index, axes in enumerate(grid):
         if index % columns == 0:
             axes.set_ylabel(f"throughput, {scale.unit}")
@@ -201,16 +200,16 @@ def _label(
 
 def _legend(document: Document, scale: Scale, ranked: bool) -> tuple[list[Artist], list[str]]:
     groups = flow_groups(document)
-    hue = colours.groups(group_names(document))
-    first = runs(document)[0]
+    hue = colours.groups(group_names(document.runs))
+    first = document.runs[0]
     crossing = crossing_throughput(first)
     handles: list[Artist] = []
     labels: list[str] = []
-    for name in group_names(document):
+    for name in group_names(document.runs):
         members = [flow for flow in crossing if groups[flow] == name]
         if members:
             kinds = sorted(
-                {clean(flow["transport"]) for flow in first["flows"] if flow["name"] in set(members)}
+                {clean(flow.transport) for flow in first.flows if flow.name in set(members)}
             )
             kind = f", {', '.join(kinds)}" if kinds != [clean(name)] else ""
             handles.append(

@@ -81,7 +81,7 @@ def note(figure: Figure, text: str) -> None:
 def seeds_note(document: Document, what: str, whiskers: bool = True) -> str:
     """What the marks mean, such as ``Mean of 10 seeds; whiskers: 95 % interval``."""
     sizes = {len(runs_of(document, name)) for name in disciplines(document)}
-    incomplete = "" if document.get("complete", True) else " Incomplete: the work was interrupted."
+    incomplete = "" if document.complete else " Incomplete: the work was interrupted."
     if sizes == {1}:
         seed = seeds(document)
         which = f"seed {seed[0]}" if len(seed) == 1 else "1 seed"

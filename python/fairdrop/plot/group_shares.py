@@ -17,7 +17,6 @@ from fairdrop.document import (
     flow_groups,
     group_estimate,
     group_names,
-    runs,
     runs_of,
 )
 from fairdrop.estimate import Estimate
@@ -43,7 +42,7 @@ _MODEL_MARK: dict[str, Any] = {
 @styled
 def draw(document: Document, size: Size) -> Figure:
     names = disciplines(document)
-    groups = group_names(document)
+    groups = group_names(document.runs)
     if not names:
         return nothing("No run was finished, so there are no shares to show.", size)
     if len(names) > MOST_PANELS:
@@ -71,7 +70,7 @@ def draw(document: Document, size: Size) -> Figure:
 
 def _bars(axes: Axes, document: Document, layout: Blocks) -> float:
     """Draw the bars; the largest value reached, in per cent."""
-    hue = colours.groups(group_names(document))
+    hue = colours.groups(group_names(document.runs))
     most = 1.0
     for (discipline, group), place in layout.places.items():
         value = group_estimate(runs_of(document, discipline), group, "share")
@@ -94,7 +93,7 @@ def _bars(axes: Axes, document: Document, layout: Blocks) -> float:
 
 def _model_marks(axes: Axes, document: Document, layout: Blocks) -> bool:
     """Mark the share that theory gives each group under CHOKe; whether the document has a model."""
-    model = document.get("model")
+    model = document.model
     shares = {group["name"]: 100 * group["share"] for group in model["groups"]} if model else {}
     for (discipline, group), place in layout.places.items():
         if discipline == "choke" and group in shares:
@@ -105,7 +104,7 @@ def _model_marks(axes: Axes, document: Document, layout: Blocks) -> bool:
 def _fair_marks(axes: Axes, document: Document, layout: Blocks) -> float:
     """Mark what an equal split between flows would give each group; the largest mark, in per cent."""
     groups = flow_groups(document)
-    crossing = [groups[flow] for flow in crossing_throughput(runs(document)[0])]
+    crossing = [groups[flow] for flow in crossing_throughput(document.runs[0])]
     marks: list[float] = []
     for (_, group), place in layout.places.items():
         fair = 100 * crossing.count(group) / max(1, len(crossing))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
-from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -16,12 +15,13 @@ from matplotlib.patches import Patch
 
 from fairdrop.document import (
     Document,
+    Queue,
+    Run,
     crossing_throughput,
     disciplines,
     flow_groups,
     group_estimate,
     group_names,
-    runs,
     runs_of,
 )
 from fairdrop.estimate import estimate
@@ -54,7 +54,7 @@ def _rows(names: Sequence[str], size: Size) -> tuple[Figure, Axes]:
 
 
 def _group_legend(figure: Figure, document: Document, more: Sequence[tuple[Artist, str]] = ()) -> None:
-    hue = colours.groups(group_names(document))
+    hue = colours.groups(group_names(document.runs))
     handles: list[Artist] = [Patch(color=hue[name]) for name in hue]
     labels = [shorten(name, 24) for name in hue]
     legend(figure, handles + [mark for mark, _ in more], labels + [label for _, label in more])
@@ -74,8 +74,8 @@ def quantile(ordered: Sequence[float], part: float) -> float:
 def draw_flows(document: Document, means: Mapping[str, Mapping[str, float]], size: Size) -> Figure:
     """Throughput of flows as multiples of the fair share; ``means`` has bits per second by discipline and flow."""
     names = list(means)
-    groups, order = flow_groups(document), group_names(document)
-    fair = estimate(run["fair_share_bps"] for run in runs(document))
+    groups, order = flow_groups(document), group_names(document.runs)
+    fair = estimate(run.fair_share_bps for run in document.runs)
     unit = fair.mean if fair and fair.mean else 1.0
     positive = [rate / unit for rates in means.values() for rate in rates.values() if rate > 0] or [1.0]
     low, high = max(min(*positive, 0.5), max(positive) * 1e-5, 1e-4), max(*positive, 2.0)
@@ -120,7 +120,7 @@ def _ranges(axes: Axes, rows: Sequence[tuple[float, Levels]], colour: str) -> No
 
 def draw_shares(document: Document, size: Size) -> Figure:
     """Shares of the groups, one after the other in a bar."""
-    names, order = disciplines(document), group_names(document)
+    names, order = disciplines(document), group_names(document.runs)
     figure, axes = _rows(names, size)
     hue = colours.groups(order)
     left = [0.0] * len(names)
@@ -130,7 +130,7 @@ def draw_shares(document: Document, size: Size) -> Figure:
         axes.barh(range(len(names)), widths, left=left, height=0.72, color=hue[group], linewidth=0)
         left = [a + b for a, b in zip(left, widths, strict=True)]
     groups = flow_groups(document)
-    crossing = [groups[flow] for flow in crossing_throughput(runs(document)[0])]
+    crossing = [groups[flow] for flow in crossing_throughput(document.runs[0])]
     ends = list(accumulate(100 * crossing.count(group) / max(1, len(crossing)) for group in order))
     for end in ends[:-1]:
         axes.axvline(end, color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=3)
@@ -145,7 +145,7 @@ def draw_shares(document: Document, size: Size) -> Figure:
 
 def draw_drops(document: Document, size: Size) -> Figure:
     """Part of each group's packets that was dropped."""
-    names, order = disciplines(document), group_names(document)
+    names, order = disciplines(document), group_names(document.runs)
     figure, axes = _rows(names, size)
     hue = colours.groups(order)
     for group in order:
@@ -190,7 +190,7 @@ def _value_at(values: Sequence[float], parts: Sequence[float], part: float) -> f
 
 def draw_queues(
     document: Document,
-    queues: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]],
+    queues: Mapping[str, tuple[Run, Queue]],
     thin: Callable[[Sequence[float | None], int], list[float]],
     size: Size,
 ) -> Figure:
@@ -199,17 +199,17 @@ def draw_queues(
         return nothing("No run with a series of samples was finished.", size)
     names = list(queues)
     figure, axes = _rows(names, size)
-    hue = colours.groups(group_names(document))
-    top = max(max(queue["series"]["packets"], default=0) for _, queue in queues.values()) or 1
+    hue = colours.groups(group_names(document.runs))
+    top = max(max(queue.series.packets, default=0) for _, queue in queues.values()) or 1
     outlines: dict[str, list[list[tuple[float, float]]]] = {}
     end = 0.0
     for place, (_, queue) in enumerate(queues.values()):
-        series = queue["series"]
-        step = ceil(len(series["t_s"]) / (_POINTS if not size.narrow else _POINTS // 2))
-        times = thin(series["t_s"], step)
+        series = queue.series
+        step = ceil(len(series.t_s) / (_POINTS if not size.narrow else _POINTS // 2))
+        times = thin(series.t_s, step)
         end = max(end, times[-1])
         below = [0.0] * len(times)
-        for group, values in series["packets_by_group"].items():
+        for group, values in series.packets_by_group.items():
             above = [a + b for a, b in zip(below, thin(values, step), strict=True)]
             if max(above) > 0:
                 edge = [*zip(times, above, strict=True), *zip(reversed(times), reversed(below), strict=True)]
@@ -218,12 +218,12 @@ def draw_queues(
     for group, shapes in outlines.items():
         axes.add_collection(PolyCollection(shapes, facecolors=hue.get(group, colours.GREY), linewidths=0))
     run = next(iter(queues.values()))[0]
-    axes.set_xlim(0, max(end, float(run["measured_to_s"])))
+    axes.set_xlim(0, max(end, float(run.measured_to_s)))
     axes.set_xlabel("time, s")
     _group_legend(figure, document)
-    start = float(run["measured_from_s"])
+    start = float(run.measured_from_s)
     if 0 < start < end:
         axes.axvline(start, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 2)))
     before = f" Before {start:g} s: warm-up, not counted." if 0 < start < end else ""
-    note(figure, f"Waiting packets in the run with seed {run['seed']}; a row is {top:g} packets high.{before}")
+    note(figure, f"Waiting packets in the run with seed {run.seed}; a row is {top:g} packets high.{before}")
     return figure

@@ -16,7 +16,7 @@ def thresholds(document: Document, discipline: str) -> dict[str, float]:
 
     A table named after the discipline goes first; failing that, thresholds that all disciplines share.
     """
-    found = list(_candidates(document.get("scenario"), ()))
+    found = list(_candidates(document.scenario, ()))
     own = [pair for path, pair in found if path and path[-1] == discipline.lower()]
     if own:
         return own[0]

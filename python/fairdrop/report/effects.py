@@ -164,7 +164,7 @@ class _Parties:
 
 def _effect(document: Document, discipline: str, parties: _Parties, used: Estimate, possible: float) -> Effect:
     chosen = runs_of(document, discipline)
-    taken = [{str(flow["name"]): float(flow["share"] or 0) for flow in run["flows"]} for run in chosen]
+    taken = [{str(flow.name): float(flow.share or 0) for flow in run.flows} for run in chosen]
     sender, others = _ratio(taken, parties.senders), _ratio(taken, parties.others)
     alone = _places(taken, parties.senders) if len(parties.senders) > 1 else {}
     starved = [name for name, group in parties.groups.items() if _is_starved(_ratio(taken, group))]
@@ -223,7 +223,7 @@ def _distance(*ratios: Estimate | None) -> float:
 
 
 def _used(chosen: Sequence[Run]) -> Estimate:
-    return over_seeds(chosen, lambda run: run["utilisation"]) or Estimate(0.0, None, 0)
+    return over_seeds(chosen, lambda run: run.utilisation) or Estimate(0.0, None, 0)
 
 
 def _delay(chosen: Sequence[Run]) -> float:

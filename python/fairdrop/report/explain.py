@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairdrop.document import Document, disciplines, is_replay, reference_queue, runs
+from fairdrop.document import Document, disciplines, reference_queue
 from fairdrop.wording.causes import CAUSES, explained
 from fairdrop.wording.disciplines import known
 from fairdrop.wording.phrases import clean
@@ -63,8 +63,9 @@ def queue(document: Document) -> str:
     )
     averages = any(
         value is not None
-        for run in runs(document)
-        for value in ((reference_queue(run) or {}).get("series") or {}).get("red_avg") or []
+        for run in document.runs
+        if (queue := reference_queue(run)) is not None
+        for value in queue.series.red_avg
     )
     line = (
         " The thin line is the smoothed length that RED and its kin go by: below min_th they drop "
@@ -84,13 +85,13 @@ def drops(document: Document, greedy: bool) -> str:
 
 def causes(document: Document) -> str:
     """The reasons for which packets were dropped; nothing where none was."""
-    seen = {cause for run in runs(document) for row in run["groups"] for cause, n in row["drops"].items() if n}
+    seen = {cause for run in document.runs for row in run.groups for cause, n in row.drops.items() if n}
     return " ".join(explained(cause) for cause in CAUSES if cause in seen)
 
 
 def theory(document: Document) -> str:
     """What the model is, and what it was told that the scenario does not say."""
-    notes = (document.get("model") or {}).get("notes") or []
+    notes = (document.model or {}).get("notes") or []
     return " ".join(
         [
             "CHOKe as measured, beside the fluid model of Tang, Wang and Low (2004), solved for the same scenario "
@@ -103,9 +104,9 @@ def theory(document: Document) -> str:
 
 def setting(document: Document) -> str:
     """What kind of evidence this is."""
-    if is_replay(document):
+    if document.is_replay:
         return "Replay of a capture: real packets, in their own timing, through each discipline."
-    if document.get("kind") == "live":
+    if document.kind == "live":
         return "Live: kernel TCP and real datagrams through links that are emulated packet by packet."
-    links = max((len(run.get("queues") or []) for run in runs(document)), default=1)
+    links = max((len(run.queues) for run in document.runs), default=1)
     return "Simulation of one link." if links <= 1 else f"Simulation of a network with {links} queues."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from fairdrop.document import Document, Run, is_replay
+from fairdrop.document import Document, Run
 from fairdrop.report.max_min import FairShares, FlowMeans, fair_shares, mean_flows
 from fairdrop.wording.phrases import clean, count, joined, shorten
 
@@ -35,7 +35,7 @@ class Subject:
     def share(self, run: Run) -> float:
         """Share of the link that the subject takes in one run."""
         wanted = set(self.flows)
-        return sum(float(flow["share"] or 0) for flow in run["flows"] if flow["name"] in wanted)
+        return sum(float(flow.share or 0) for flow in run.flows if flow.name in wanted)
 
 
 def find_subject(document: Document) -> Subject | None:
@@ -49,7 +49,7 @@ def subject_of(document: Document, flows: Sequence[FlowMeans], fair: FairShares)
     flows = [flow for flow in flows if flow.crosses]
     if not flows:
         return None
-    if is_replay(document):
+    if document.is_replay:
         return _subject(flows, fair, [max(flows, key=lambda flow: flow.offered_bps)], "largest")
     greedy = [flow for flow in flows if _is_greedy(flow, fair)]
     if greedy:

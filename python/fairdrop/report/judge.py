@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fairdrop.document import Document, Run, disciplines, drop_count, is_replay, over_seeds, runs, runs_of, seeds
+from fairdrop.document import Document, Run, disciplines, drop_count, over_seeds, runs_of, seeds
 from fairdrop.report.clauses import Clauses, fair_text
 from fairdrop.report.effects import SHUT_OUT, USED, Effect, Effects, effects
 from fairdrop.report.greedy import Subject
@@ -36,17 +36,17 @@ class Verdict:
 
 def judge(document: Document) -> Verdict:
     """Outcome, sentence and the numbers to hold it against."""
-    if not runs(document):
+    if not document.runs:
         return Verdict("Nothing was measured: the document holds no finished run.", "empty")
     found = _judge_runs(document, effects(document))
-    if document.get("complete", True):
+    if document.complete:
         return found
     sentence = f"So far (the work was interrupted): {found.sentence}"
     return Verdict(sentence, found.outcome, found.support, found.effects)
 
 
 def _judge_runs(document: Document, found: Effects) -> Verdict:
-    if not any(map(_decided, runs(document))):
+    if not any(map(_decided, document.runs)):
         return _uncongested(document, found)
     subject = found.subject
     if subject is None:
@@ -59,10 +59,10 @@ def _judge_runs(document: Document, found: Effects) -> Verdict:
 
 def _decided(run: Run) -> bool:
     """Whether the queues of a run had anything to decide: they dropped, marked or kept packets, or were full."""
-    marked = any(sum((queue.get("marks") or {}).values()) for queue in run.get("queues") or [])
-    offered = sum(float(row["offered_bps"] or 0) for row in run["groups"])
-    through = sum(float(row["throughput_bps"] or 0) for row in run["groups"])
-    full = float(run["utilisation"] or 0) >= USED
+    marked = any(sum(queue.marks.values()) for queue in run.queues)
+    offered = sum(float(row.offered_bps or 0) for row in run.groups)
+    through = sum(float(row.throughput_bps or 0) for row in run.groups)
+    full = float(run.utilisation or 0) >= USED
     return drop_count(run) > 0 or marked or full or through < USED * offered
 
 
@@ -89,7 +89,7 @@ def _counted(words: Clauses, others: Sequence[Effect]) -> str:
 
 
 def _support(document: Document, found: Effects, subject: Subject) -> list[str]:
-    link = rate(runs(document)[0]["link_rate_bps"])
+    link = rate(document.runs[0].link_rate_bps)
     whose = "Their fair share together" if subject.plural else "Its fair share"
     lines = [f"{whose} is {fair_text(subject)} of the {link} link (max-min)."]
     if subject.kind == "greedy":
@@ -113,7 +113,7 @@ def seed_note(document: Document) -> str:
     """How many seeds the numbers stand on."""
     sizes = {len(runs_of(document, name)) for name in disciplines(document)}
     if max(sizes) == 1:
-        once = "One replay of one capture" if is_replay(document) else "One seed"
+        once = "One replay of one capture" if document.is_replay else "One seed"
         return f"{once}: no interval can be given."
     uneven = "" if len(sizes) == 1 else f" ({min(sizes)} for some disciplines)"
     return (
@@ -122,7 +122,7 @@ def seed_note(document: Document) -> str:
 
 
 def _uncongested(document: Document, found: Effects) -> Verdict:
-    used = over_seeds(runs(document), lambda run: run["utilisation"])
+    used = over_seeds(document.runs, lambda run: run.utilisation)
     part = f", and the link was {percent(used, False)} used" if used else ""
     names = disciplines(document)
     where = f"under {discipline_name(names[0])}" if len(names) == 1 else "under any discipline"
@@ -146,7 +146,7 @@ def _no_greedy(document: Document, found: Effects) -> Verdict:
 
 
 def _largest(document: Document, discipline: str) -> str | None:
-    value = over_seeds(runs_of(document, discipline), lambda run: run["largest_over_fair_share"])
+    value = over_seeds(runs_of(document, discipline), lambda run: run.largest_over_fair_share)
     if value is None:
         return None
     mean, half = number_and_half(value)
@@ -165,7 +165,7 @@ def _replay(document: Document, found: Effects, subject: Subject) -> Verdict:
     first = f"{offers}, and loses {joined(loss)}" if loss else offers
     sentence = f"{'; '.join([first, *told])}.{_counted(words, others)}"
     left = [f"{percent(effect.taken)} under {discipline_name(effect.discipline)}" for effect in named if effect.taken]
-    link = rate(runs(document)[0]["link_rate_bps"])
+    link = rate(document.runs[0].link_rate_bps)
     kept = f"It is left with {joined(left)} of the {link} link; its fair share is {fair_text(subject)} (max-min)."
     deaf = "Senders in a replay do not react: packets come as they were captured, whatever is dropped."
     return Verdict(sentence, "replay", [kept, deaf, seed_note(document)], found)
@@ -178,7 +178,7 @@ def _dropped(document: Document, effect: Effect, subject: Subject) -> str:
 
 def _drop_fraction(flow: str) -> Callable[[Run], float | None]:
     def value(run: Run) -> float | None:
-        found = [row["drop_fraction"] for row in run["flows"] if row["name"] == flow]
+        found = [row.drop_fraction for row in run.flows if row.name == flow]
         return float(found[0]) if found and found[0] is not None else None
 
     return value

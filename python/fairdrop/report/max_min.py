@@ -15,7 +15,7 @@ from math import inf
 from statistics import fmean
 from typing import Any
 
-from fairdrop.document import Document, Run, crossing_throughput, is_replay, runs
+from fairdrop.document import Document, Flow, Run, crossing_throughput
 from fairdrop.library import catalogue
 
 # What slows down when packets are dropped, beside the simulator's own transports. What is not listed is judged by what
@@ -88,11 +88,11 @@ def fair_shares(document: Document, flows: Iterable[FlowMeans]) -> FairShares:
     window and their access link allow.
     """
     known = list(flows)
-    groups = {str(group["name"]): group for group in (document.get("scenario") or {}).get("groups", ())}
+    groups = {str(group["name"]): group for group in document.scenario.get("groups", ())}
     reference, capacities = _capacities(document)
     paths = [_path(flow, groups.get(flow.group, {}), reference, capacities) for flow in known]
     there = _presence(document, groups)
-    limits, unlimited = _limits(document, groups), (inf, None if is_replay(document) else inf)
+    limits, unlimited = _limits(document, groups), (inf, None if document.is_replay else inf)
     demands = [
         _demand(flow, *limits.get(flow.group, unlimited), len(there.get(flow.group, _ALWAYS)) / PARTS) for flow in known
     ]
@@ -114,9 +114,9 @@ def _segments(there: Sequence[range]) -> Iterator[tuple[int, list[int]]]:
 
 def _presence(document: Document, groups: Mapping[str, Mapping[str, Any]]) -> dict[str, range]:
     """The parts of the measuring window in which the flows of each group are there, in the middle of their spread."""
-    if not (found := runs(document)):
+    if not (found := document.runs):
         return {}
-    first, last = float(found[0]["measured_from_s"]), float(found[0]["measured_to_s"])
+    first, last = float(found[0].measured_from_s), float(found[0].measured_to_s)
     width = (last - first) / PARTS
 
     def part(time_s: float) -> int:
@@ -142,14 +142,14 @@ def _path(flow: FlowMeans, group: Mapping[str, Any], reference: str, capacities:
 
 def mean_flows(document: Document) -> list[FlowMeans]:
     """The flows, in the order of the runs."""
-    seen: dict[str, list[tuple[Run, Mapping[str, Any]]]] = defaultdict(list)
+    seen: dict[str, list[tuple[Run, Flow]]] = defaultdict(list)
     crossing: set[str] = set()
-    for run in runs(document):
+    for run in document.runs:
         crossing.update(crossing_throughput(run))
-        for flow in run["flows"]:
-            seen[str(flow["name"])].append((run, flow))
+        for flow in run.flows:
+            seen[str(flow.name)].append((run, flow))
     # User-defined transports are congestion controls.
-    own = document.get("scenario", {}).get("parts", {})
+    own = document.scenario.get("parts", {})
     return [_mean_flow(name, rows, own, name in crossing) for name, rows in seen.items()]
 
 
@@ -167,37 +167,37 @@ def _responsive() -> frozenset[str]:
 
 def link_fraction(bps: float | None, run: Run) -> float:
     """A rate as a fraction of the reference link; 0 of nothing."""
-    link = float(run["link_rate_bps"] or 0)
+    link = float(run.link_rate_bps or 0)
     return float(bps or 0) / link if link > 0 else 0.0
 
 
 def _mean_flow(
-    name: str, rows: Sequence[tuple[Run, Mapping[str, Any]]], own: Mapping[str, Any], crosses: bool
+    name: str, rows: Sequence[tuple[Run, Flow]], own: Mapping[str, Any], crosses: bool
 ) -> FlowMeans:
     taken: dict[str, list[float]] = defaultdict(list)
     offered: dict[str, list[float]] = defaultdict(list)
     for run, flow in rows:
-        taken[run["discipline"]].append(float(flow["share"] or 0))
-        offered[run["discipline"]].append(link_fraction(flow["offered_bps"], run))
-    transport = str(rows[0][1]["transport"])
+        taken[run.discipline].append(float(flow.share or 0))
+        offered[run.discipline].append(link_fraction(flow.offered_bps, run))
+    transport = rows[0][1].transport
     return FlowMeans(
         name=name,
-        group=str(rows[0][1]["group"]),
+        group=rows[0][1].group,
         transport=transport,
         responsive=transport in own or backs_off(transport),
         crosses=crosses,
         # One that reacts offers most where it is hindered least.
         offered=max(map(fmean, offered.values())),
         taken={discipline: fmean(values) for discipline, values in taken.items()},
-        offered_bps=fmean(float(flow["offered_bps"] or 0) for _, flow in rows),
+        offered_bps=fmean(float(flow.offered_bps or 0) for _, flow in rows),
     )
 
 
 def _capacities(document: Document) -> tuple[str, dict[str, float]]:
     """The name of the reference link, and what each link could carry on average over the rate that it is called by."""
-    found = runs(document)
-    links = list((document.get("scenario") or {}).get("links", ()))
-    reference = str(found[0].get("link", "")) if found else ""
+    found = document.runs
+    links = list(document.scenario.get("links", ()))
+    reference = str(found[0].link) if found else ""
     capacities = {str(link["name"]): link_fraction(link.get("rate_bps"), found[0]) for link in links if found}
     capacities = {name: capacity for name, capacity in capacities.items() if capacity > 0}
     changes = any(link.get("rate_schedule") or link.get("trace") for link in links)
@@ -206,9 +206,9 @@ def _capacities(document: Document) -> tuple[str, dict[str, float]]:
 
 def _carried(found: Sequence[Run]) -> float:
     """What a link whose rate changes could carry: what it did in its busiest run, over how busy it was."""
-    busiest = max(found, key=lambda run: float(run["utilisation"] or 0))
+    busiest = max(found, key=lambda run: float(run.utilisation or 0))
     carried = sum(link_fraction(bps, busiest) for bps in crossing_throughput(busiest).values())
-    return carried / busiest["utilisation"] if carried > 0 and busiest["utilisation"] else 1.0
+    return carried / busiest.utilisation if carried > 0 and busiest.utilisation else 1.0
 
 
 def _demand(flow: FlowMeans, access: float, limit: float | None, presence: float) -> float:
@@ -223,9 +223,9 @@ def _limits(document: Document, groups: Mapping[str, Mapping[str, Any]]) -> dict
 
     The latter is None where only its runs tell.
     """
-    if not (found := runs(document)):
+    if not (found := document.runs):
         return {}
-    times = {str(row["group"]): float(row.get("base_rtt_s") or 0) for row in found[0]["flows"]}
+    times = {str(row.group): float(row.base_rtt_s or 0) for row in found[0].flows}
     return {
         name: (
             link_fraction(group.get("access_rate_bps"), found[0]) or inf,

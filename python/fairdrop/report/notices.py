@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairdrop.cautions import cautions
-from fairdrop.document import Document, disciplines, runs, runs_of
+from fairdrop.document import Document, disciplines, runs_of
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import clean, count, joined, ranges
 
@@ -26,7 +26,7 @@ def notices(document: Document) -> list[Notice]:
 
 
 def _incomplete(document: Document) -> Notice | None:
-    if document.get("complete", True):
+    if document.complete:
         return None
     sizes = [f"{discipline_name(name)} {len(runs_of(document, name))}" for name in disciplines(document)]
     done = f"Finished runs: {joined(sizes)}." if sizes else "No run was finished."
@@ -34,17 +34,17 @@ def _incomplete(document: Document) -> Notice | None:
 
 
 def _invalid(document: Document) -> Notice | None:
-    bad = [run for run in [*runs(document), *runs(document.get("live") or {})] if not run.get("valid", True)]
+    bad = [run for run in [*document.runs, *(document.live.runs if document.live else ())] if not run.valid]
     if not bad:
         return None
     where: dict[str, list[str]] = {}
     for run in bad:
-        for problem in run.get("problems") or ["no reason given"]:
-            where.setdefault(clean(problem), []).append(f"{run['discipline']}\0{run['seed']}")
+        for problem in run.problems or ["no reason given"]:
+            where.setdefault(clean(problem), []).append(f"{run.discipline}\0{run.seed}")
     lines = [f"{_places(places)}: {problem}" for problem, places in where.items()]
     if len(lines) > MOST_LISTED:
         lines = [*lines[:MOST_LISTED], f"and {len(lines) - MOST_LISTED} more"]
-    title = f"{count(len(bad), 'run')} of {len(runs(document))} not valid: do not rely on these numbers."
+    title = f"{count(len(bad), 'run')} of {len(document.runs)} not valid: do not rely on these numbers."
     return Notice("invalid", title, lines)
 
 

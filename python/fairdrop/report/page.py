@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from fairdrop.document import Document, group_names, runs, seeds
+from fairdrop.document import Document, group_names, seeds
 from fairdrop.few_groups import few_groups
 from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
@@ -22,24 +21,24 @@ from fairdrop.wording.numbers import duration, rate
 from fairdrop.wording.phrases import clean, count, keep_together, ranges
 
 
-def render_page(document: Mapping[str, Any]) -> str:
+def render_page(document: Document) -> str:
     templates = environment("fairdrop.report")
     templates.filters["together"] = keep_together
     return templates.get_template("template.html.j2").render(_context(document))
 
 
-def write_page(document: Mapping[str, Any], path: str | PathLike[str]) -> None:
+def write_page(document: Document, path: str | PathLike[str]) -> None:
     write_text(path, render_page(document))
 
 
 def _context(document: Document) -> dict[str, Any]:
-    empty = not runs(document)
+    empty = not document.runs
     verdict = judge(document)
     long = is_long(document)
     whole, document = document, ranked(document, verdict.effects) if long and verdict.effects else document
     few = few_groups(document)
     return {
-        "title": clean(document.get("title") or document.get("name") or "Result"),
+        "title": clean(document.title or document.name or "Result"),
         "setting": explain.setting(document),
         "verdict": verdict.sentence,
         "support": _support(document, verdict, long),
@@ -60,10 +59,10 @@ def _context(document: Document) -> dict[str, Any]:
         "lead": lead(document) if long else None,
         "facts": _facts(document),
         "command": clean(rerun_command(document)),
-        "replay": document.get("kind") == "replay",
+        "replay": document.is_replay,
         "source": _source(document),
         **palettes(),
-        "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(few)).items()},
+        "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(few.runs)).items()},
     }
 
 
@@ -72,7 +71,7 @@ def _support(document: Document, verdict: Verdict, long: bool) -> list[str]:
 
     A table in that order says so itself.
     """
-    live = [f"Live: {judge(beside).sentence}"] if (beside := document.get("live")) else []
+    live = [f"Live: {judge(beside).sentence}"] if (beside := document.live) else []
     found = verdict.effects
     order = [order_note(found)] if found and len(found.found) > MOST_NAMED and not long else []
     return [*verdict.support[:-1], *order, *verdict.support[-1:], *live]
@@ -80,15 +79,15 @@ def _support(document: Document, verdict: Verdict, long: bool) -> list[str]:
 
 def _source(document: Document) -> str:
     """The scenario as written; failing that, as it was understood."""
-    text = document.get("scenario_source")
+    text = document.scenario_source
     if text:
         return clean(text).strip("\n")
-    return clean(json.dumps(document.get("scenario") or {}, indent=2, ensure_ascii=False))
+    return clean(json.dumps(document.scenario, indent=2, ensure_ascii=False))
 
 
 def _machine(document: Document) -> list[tuple[str, str]]:
     """Of live runs: where they were made, and how late the latest percentile of their packets was."""
-    hosts = [run["live"] for run in runs(document.get("live") or document) if run.get("live")]
+    hosts = [run.live for run in (document.live or document).runs if run.live]
     if not hosts:
         return []
     where = dict.fromkeys(
@@ -101,29 +100,24 @@ def _machine(document: Document) -> list[tuple[str, str]]:
 
 def _facts(document: Document) -> list[tuple[str, str]]:
     """Where the numbers come from."""
-    facts = [
-        (
-            "Written by",
-            f"fairdrop {clean(document.get('version', '?'))}, {clean(document.get('schema', '?'))}",
-        )
-    ]
-    found = runs(document)
+    facts = [("Written by", f"fairdrop {clean(document.version)}, {clean(document.schema)}")]
+    found = document.runs
     if not found:
         return facts
     first = found[0]
-    window = sorted({(float(run["measured_from_s"]), float(run["measured_to_s"])) for run in found})
+    window = sorted({(float(run.measured_from_s), float(run.measured_to_s)) for run in found})
     measured = "; ".join(f"{start:g} s to {end:g} s ({duration(end - start)})" for start, end in window[:3])
-    flows = len(first["flows"])
+    flows = len(first.flows)
     return [
-        ("Link", f"{clean(first['link'])}, {rate(first['link_rate_bps'])}"),
+        ("Link", f"{clean(first.link)}, {rate(first.link_rate_bps)}"),
         (
             "Flows",
-            f"{count(flows, 'flow')} in {count(len(first['groups']), 'group')}; "
-            f"fair share {rate(first['fair_share_bps'])}",
+            f"{count(flows, 'flow')} in {count(len(first.groups), 'group')}; "
+            f"fair share {rate(first.fair_share_bps)}",
         ),
         ("Seeds", ranges(seeds(document))),
         ("Measured", measured),
-        ("Work", f"{count(len(found), 'run')}, {count(sum(int(run.get('events') or 0) for run in found), 'event')}"),
+        ("Work", f"{count(len(found), 'run')}, {count(sum(int(run.events) for run in found), 'event')}"),
         *_machine(document),
         *facts,
     ]

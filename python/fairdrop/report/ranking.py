@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 
 from fairdrop import plot
-from fairdrop.document import Document, disciplines, over_seeds, reference_wait, runs, runs_of
+from fairdrop.document import Document, disciplines, over_seeds, reference_wait, runs_of
 from fairdrop.estimate import Estimate
 from fairdrop.plot.size import Width
 from fairdrop.plot.strips import MOST_PANELS
@@ -22,10 +22,10 @@ def is_long(document: Document) -> bool:
     return len(disciplines(document)) > MOST_PANELS
 
 
-def ranked(document: Document, found: Effects) -> dict[str, Any]:
+def ranked(document: Document, found: Effects) -> Document:
     """The document with its runs in the order of the effects."""
     place = {effect.discipline: number for number, effect in enumerate(found.found)}
-    return {**document, "runs": sorted(runs(document), key=lambda run: place[str(run["discipline"])])}
+    return replace(document, runs=tuple(sorted(document.runs, key=lambda run: place[run.discipline])))
 
 
 def trade_off(document: Document, width: Width) -> Figure:
@@ -34,7 +34,7 @@ def trade_off(document: Document, width: Width) -> Figure:
     absent: list[str] = []
     for name in disciplines(document):
         delay = over_seeds(runs_of(document, name), reference_wait("p99"))
-        fairness = over_seeds(runs_of(document, name), lambda run: run["jain_index"])
+        fairness = over_seeds(runs_of(document, name), lambda run: run.jain_index)
         if delay is not None and fairness is not None:
             points.append((discipline_name(name), delay, fairness))
         else:

@@ -13,11 +13,9 @@ from fairdrop.document import (
     group_estimate,
     group_names,
     group_of,
-    is_replay,
+    mean_queue,
     over_seeds,
-    reference_queue,
     reference_wait,
-    runs,
     runs_of,
 )
 from fairdrop.estimate import TIME_RESOLUTION, Estimate
@@ -69,7 +67,7 @@ def group_table(document: Document) -> Table:
     rows = [
         Row(clean(group), _members(document, discipline, group), group, _cells(columns, discipline, group))
         for discipline in disciplines(document)
-        for group in group_names(document)
+        for group in group_names(document.runs)
     ]
     return Table([column.label for column in columns], rows)
 
@@ -77,7 +75,7 @@ def group_table(document: Document) -> Table:
 def rows_by_discipline(document: Document) -> list[tuple[str, list[Row]]]:
     """The group rows under the heading of their discipline."""
     rows = group_table(document).rows
-    size = len(group_names(document))
+    size = len(group_names(document.runs))
     names = disciplines(document)
     return [
         (discipline_name(name), rows[index * size : (index + 1) * size]) for index, name in enumerate(names)
@@ -86,7 +84,7 @@ def rows_by_discipline(document: Document) -> list[tuple[str, list[Row]]]:
 
 def live_table(document: Document) -> Table | None:
     """What was simulated beside what was live; None when nothing was."""
-    live = document.get("live")
+    live = document.live
     if live is None:
         return None
 
@@ -134,8 +132,8 @@ def drop_causes(document: Document) -> list[tuple[str, str]]:
     for name in disciplines(document):
         total: Counter[str] = Counter()
         for run in runs_of(document, name):
-            for group in run["groups"]:
-                total.update(group["drops"])
+            for group in run.groups:
+                total.update(group.drops)
         dropped = sum(total.values())
         parts = [f"{cause_name(cause)} {percent_number(n / dropped)}" for cause, n in total.most_common() if n]
         found.append((discipline_name(name), "; ".join(parts) or "nothing dropped"))
@@ -147,7 +145,7 @@ MODELLED = "choke"
 
 def theory_table(document: Document) -> Table | None:
     """What the model says of CHOKe beside what was measured; None without a model or without such runs."""
-    model, measured = document.get("model"), runs_of(document, MODELLED)
+    model, measured = document.model, runs_of(document, MODELLED)
     if not model or not measured:
         return None
     rates = [group["throughput_bps"] for group in model["groups"]]
@@ -163,7 +161,7 @@ def theory_table(document: Document) -> Table | None:
         for field, label, scale in fields
     ]
     divisor, unit = waiting_unit(model["link"]["wait_s"])
-    queue = over_seeds(measured, lambda run: (reference_queue(run) or {}).get("mean_packets"))
+    queue = over_seeds(measured, mean_queue)
     wait = over_seeds(measured, reference_wait("mean"))
     rows.append(_beside("Mean queue, packets", 1.0, queue, model["link"]["mean_packets"]))
     rows.append(_beside(f"Mean wait, {unit}", 1 / divisor, wait, model["link"]["wait_s"]))
@@ -209,16 +207,16 @@ def _members(document: Document, discipline: str, group: str) -> str:
     found = [row for run in runs_of(document, discipline) if (row := group_of(run, group)) is not None]
     if not found:
         return "no flows"
-    transport = clean(found[0]["transport"]) if found[0].get("transport") else ""
+    transport = clean(found[0].transport) if found[0].transport else ""
     shown = f", {transport}" if transport and transport != clean(group) else ""
-    return count(int(found[0]["flows"]), "flow") + shown
+    return count(int(found[0].flows), "flow") + shown
 
 
 def _group_columns(document: Document) -> list[Column]:
     def of(field: str) -> Values:
         return lambda discipline, group: group_estimate(runs_of(document, discipline), group, field)
 
-    rates = [row["throughput_bps"] for run in runs(document) for row in run["groups"]]
+    rates = [row.throughput_bps for run in document.runs for row in run.groups]
     divisor, unit = rate_unit(max(rates, default=0.0))
     wanted: list[tuple[str, float, int, Values]] = [
         (f"Throughput, {unit}", 1 / divisor, 3 if divisor >= 1e6 else 1, of("throughput_bps")),
@@ -229,9 +227,9 @@ def _group_columns(document: Document) -> list[Column]:
         ("Timeouts", 1, 0, of("timeouts")),
         ("Jain index in group", 1, 3, _jain_inside(document)),
     ]
-    if is_replay(document):
+    if document.is_replay:
         wanted = [column for column in wanted if column[2] != 0]
-    rows = [(name, group) for name in disciplines(document) for group in group_names(document)]
+    rows = [(name, group) for name in disciplines(document) for group in group_names(document.runs)]
     return [column for each in wanted if (column := _column(*each, rows)) is not None]
 
 
@@ -240,7 +238,7 @@ def _jain_inside(document: Document) -> Values:
 
     def value(run: Run, group: str) -> float | None:
         row = group_of(run, group)
-        return row["jain_index"] if row is not None and row["flows"] > 1 else None
+        return row.jain_index if row is not None and row.flows > 1 else None
 
     return lambda discipline, group: over_seeds(runs_of(document, discipline), lambda run: value(run, group))
 
@@ -253,14 +251,14 @@ def _link_columns(document: Document) -> list[Column]:
     def of(value: Callable[[Run], float | None], resolution: float = 0.0) -> Values:
         return lambda discipline, _: over_seeds(runs_of(document, discipline), value, resolution)
 
-    waits = [wait for run in runs(document) if (wait := reference_wait("p99")(run)) is not None]
+    waits = [wait for run in document.runs if (wait := reference_wait("p99")(run)) is not None]
     divisor, unit = waiting_unit(max(waits, default=1e-3))
     digits = 3 if unit == "s" else 0 if max(waits, default=0.0) / divisor >= 1000 else 2
     wanted: list[tuple[str, float, int, Values]] = [
-        ("Largest flow / fair share", 1, 2, of(lambda run: run["largest_over_fair_share"])),
-        ("Jain index of all flows", 1, 3, of(lambda run: run["jain_index"])),
-        ("Link used, %", 100, 2, of(lambda run: run["utilisation"])),
-        ("Mean queue, packets", 1, 1, of(lambda run: (reference_queue(run) or {}).get("mean_packets"))),
+        ("Largest flow / fair share", 1, 2, of(lambda run: run.largest_over_fair_share)),
+        ("Jain index of all flows", 1, 3, of(lambda run: run.jain_index)),
+        ("Link used, %", 100, 2, of(lambda run: run.utilisation)),
+        ("Mean queue, packets", 1, 1, of(mean_queue)),
         (f"Median delay, {unit}", 1 / divisor, digits, of(reference_wait("p50"), TIME_RESOLUTION)),
         (f"99th-percentile delay, {unit}", 1 / divisor, digits, of(reference_wait("p99"), TIME_RESOLUTION)),
     ]
