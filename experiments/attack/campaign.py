@@ -158,7 +158,7 @@ def main() -> None:
     try:
         rows = campaign(store, *asked, args.generations)
     except KeyboardInterrupt:
-        sys.exit(f"stopped; {store.made} runs more are in {store.path}, and the same command goes on from there")
+        sys.exit(f"stopped; {store.made} runs more are in {store.work}, and the same command goes on from there")
     for row in rows:
         print(" | ".join(str(value) for value in row.values()))
     if args.keep:

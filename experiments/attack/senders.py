@@ -242,7 +242,7 @@ GOALS = {
         Goal(
             "forged", "at most a fair share under the id of a victim, what it loses", _forged_knobs, _forged_known, True
         ),
-        Goal("split", "a flood of twice the link from so many ids, part of the link", _no_knobs, _split_known),
+        Goal("split", "a flood of twice the link, split over ids: part of the link", _no_knobs, _split_known),
     )
 }
 

@@ -43,7 +43,7 @@ NOTE = (
 
 
 def by_column(board: Board, named: bool) -> list[str]:
-    """Disciplines by columns; bold where no other is better beyond both intervals. ``named`` tells of which trial."""
+    """Disciplines by columns; bold where no other is better beyond both intervals. ``named`` adds the trial."""
     heads = []
     for column in board.columns:
         link = f"[{column.section}]({SCENARIOS}/{trial_of(column.trial).file}) " if named else ""
@@ -80,7 +80,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
     def found(trial: str, measure: str) -> dict[str, Row]:
         return {row.discipline: row for row in rows if row.score and (row.trial, row.measure) == (trial, measure)}
 
-    def told(of: dict[str, Row], name: str) -> str:
+    def shown(of: dict[str, Row], name: str) -> str:
         return f"{discipline_name(name)} {digits(of[name].mean)}"
 
     udp, small = found("5.3-unresponsive", "protection"), found("4.4-packet-sizes", "small_over_large")
@@ -104,12 +104,12 @@ def findings(rows: Sequence[Row]) -> list[str]:
     return [
         f"*Unresponsive sender.* TCP keeps {100 * _PROTECTED:.0f} % of its fair share or more beside UDP at twice "
         f"the link under {'; '.join(protected)}. Of the CHOKe family, which keeps no state of flows, the best are "
-        f"{told(udp, first)} and {told(udp, second)}. For comparison: {told(udp, 'red')}, "
-        f"{told(udp, 'pie')}, {told(udp, 'codel')}.",
-        f"*Delay under heavy congestion* is least under {joined([told(heavy, name) for name in quick])} ms. For "
-        f"comparison: {told(heavy, 'fq_codel')} ms, since the packets of a flow wait for those of 67 others.",
-        f"*Voice* waits least under {joined([told(voice, name) for name in calm])} ms. For comparison: "
-        f"{told(voice, 'choke')} ms and {told(voice, 'droptail')} ms.",
+        f"{shown(udp, first)} and {shown(udp, second)}. For comparison: {shown(udp, 'red')}, "
+        f"{shown(udp, 'pie')}, {shown(udp, 'codel')}.",
+        f"*Delay under heavy congestion* is least under {joined([shown(heavy, name) for name in quick])} ms. For "
+        f"comparison: {shown(heavy, 'fq_codel')} ms, since the packets of a flow wait for those of 67 others.",
+        f"*Voice* waits least under {joined([shown(voice, name) for name in calm])} ms. For comparison: "
+        f"{shown(voice, 'choke')} ms and {shown(voice, 'droptail')} ms.",
         f"*What short queues cost.* One NewReno connection uses {digits(alone['droptail'].mean)} % of the link under "
         f"DropTail, {digits(alone['codel'].mean)} % under CoDel, {digits(alone['fq_codel'].mean)} % under FQ-CoDel and "
         f"{digits(alone['ward'].mean)} % under WARD.",
@@ -117,7 +117,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
         f"{digits(small['choke'].mean)} times what senders of large ones get; FRED {digits(small['fred'].mean)}, "
         f"flow valve {digits(small['flow_valve'].mean)}.",
         f"*Bursts on a quiet link* (7.2, case I: web and UDP offer a sixth of it). No packet needs to be dropped, but "
-        f"some are under {joined([told(quiet, name) for name in dropping])} %. "
+        f"some are under {joined([shown(quiet, name) for name in dropping])} %. "
         "Transfers of 100 packets then take up to "
         f"{digits(web[slowest].mean)} s ({discipline_name(slowest)}) instead of {digits(web['droptail'].mean)} s.",
         "*Synchronisation.* Flows back off in the same round trip "
@@ -125,7 +125,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
         f"{digits(together['red'].mean)} times under RED, "
         f"{digits(together['choke'].mean)} times under CHOKe, and {digits(together['pie'].mean)} times under PIE.",
         f"*Two queues in a row.* Connections over both get this part of what those over one get: "
-        f"{told(two, 'droptail')}, {told(two, 'choke')}, {told(two, 'afd')}, {told(two, 'fq_codel')}.",
+        f"{shown(two, 'droptail')}, {shown(two, 'choke')}, {shown(two, 'afd')}, {shown(two, 'fq_codel')}.",
     ]  # fmt: skip
 
 

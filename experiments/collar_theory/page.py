@@ -101,7 +101,7 @@ def several_round_trips(
 ) -> tuple[list[dict[str, Any]], CollarEquilibrium]:
     """Runs of NewReno with several round trips, ``flows`` of each, beside senders of the link's rate; and the model.
 
-    The link has ``times`` 10 Mb/s. The model is told how much TCP's shares vary within a class: as much as makes the
+    The link has ``times`` 10 Mb/s. The model takes the variation of TCP's shares within a class that makes the
     simulated s.
     """
     rate = times * C
@@ -129,12 +129,12 @@ def several_round_trips(
 
 
 def tcp_alone(packets: float, flows: int, rtt_s: float, seeds: int = SEEDS) -> list[dict[str, Any]]:
-    """Runs of TCP with SACK on a link of so many packets/s."""
+    """Runs of TCP with SACK on a link of ``packets`` packets/s."""
     group = {"name": "tcp", "transport": "sack", "count": flows, "max_window": 20_000}
     return simulated([group], rtt_s, seeds, 8e3 * packets, duration=120.0)
 
 
-def _told(values: Sequence[float], places: int, times: float = 1.0) -> str:
+def _mean(values: Sequence[float], places: int, times: float = 1.0) -> str:
     found = estimate([times * value for value in values])
     assert isinstance(found, Estimate)
     return f"{found.mean:.{places}f} ± {found.half or 0.0:.{places}f}"
@@ -150,7 +150,7 @@ def mixes() -> str:
         runs = simulated(
             [{"name": f"u{k}", "transport": "poisson", "rate": 8e3 * rate} for k, rate in enumerate(rates)]
         )
-        columns.append([(_told(shares(runs, k), 2, 100), f"{100 * mu:.2f}") for k, mu in enumerate(model.mu)])
+        columns.append([(_mean(shares(runs, k), 2, 100), f"{100 * mu:.2f}") for k, mu in enumerate(model.mu)])
     for k, rate in enumerate(base):
         cells = [cell for column in columns for cell in column[k]]
         lines.append([f"{rate / C:.2f}", *cells])
@@ -172,9 +172,9 @@ def beside_tcp() -> str:
         model = collar_equilibrium(C, classes, variation=max(v, 0.0))
         simple = collar_shares(senders, flows, variation=max(v, 0.0))
         cells = [
-            str(flows), f"{senders}, {rate / C:g} c", f"{1e3 * rtt_s:g}", _told(udp, 2, fair / senders),
-            f"{fair * model.mu[0]:.2f}", f"{simple.greed[0]:.2f}", f"{v:.2f}", _told(s, 1, 1e3), f"{1e3 * model.s:.1f}",
-            _told(internals(runs, "root"), 3), f"{model.root:.3f}",
+            str(flows), f"{senders}, {rate / C:g} c", f"{1e3 * rtt_s:g}", _mean(udp, 2, fair / senders),
+            f"{fair * model.mu[0]:.2f}", f"{simple.greed[0]:.2f}", f"{v:.2f}", _mean(s, 1, 1e3), f"{1e3 * model.s:.1f}",
+            _mean(internals(runs, "root"), 3), f"{model.root:.3f}",
         ]  # fmt: skip
         lines.append(cells)
     head = ["TCP flows", "greedy senders, rate of each", "round trip, ms", "greedy over fair: simulation", "model"]
@@ -194,10 +194,10 @@ def by_round_trip() -> str:
         runs, model = several_round_trips(times, flows, senders)
         number = len(TRIPS) * flows + senders
         counts = [flows] * len(TRIPS) + [senders] * bool(senders)
-        told = [_told(shares(runs, k), 2, number / count) for k, count in enumerate(counts)]
+        measured = [_mean(shares(runs, k), 2, number / count) for k, count in enumerate(counts)]
         of_model = [f"{number * mu:.2f}" for mu in model.mu]
         head = f"| {10 * times} | {flows} | {senders} |"
-        for name, cells in (("simulation", told), ("model", of_model)):
+        for name, cells in (("simulation", measured), ("model", of_model)):
             lines.append(f"{head} {name} | " + " | ".join([*cells, ""][: len(TRIPS) + 1]) + " |")
     return "\n".join(lines)
 
@@ -219,7 +219,7 @@ def noise() -> str:
         runs = simulated(sent, duration=600.0, warm_up=100.0, sample=0.5)
         each = [float(np.mean(shares(runs, k))) / count for k, (count, _) in enumerate(groups)]
         model = collar_noise(each, [float(count) for count, _ in groups])
-        lines.append([name, _told(deviations(runs, 1000), 2, 100), f"{100 * model.deviation:.2f}"])
+        lines.append([name, _mean(deviations(runs, 1000), 2, 100), f"{100 * model.deviation:.2f}"])
     return table(["output", "deviation of s, %: simulation", "model"], lines, 1)
 
 
@@ -232,9 +232,9 @@ def margins() -> str:
         waits = [np.array(run["queues"][0]["series"]["packets"][2000:]) / packets for run in runs]
         cells = [
             f"{packets / 125:g}", str(flows), f"{1e3 * rtt_s:g}", f"{model.phase_margin:.0f}", f"{model.swing:.1f}",
-            f"{strongest(runs):.1f}", _told([float(w.mean()) for w in waits], 1, 1e3),
-            _told([float(w.std()) for w in waits], 1, 1e3), _told([run["utilisation"] for run in runs], 2, 100),
-            f"{model.root:.3f}", _told(internals(runs, "root"), 3),
+            f"{strongest(runs):.1f}", _mean([float(w.mean()) for w in waits], 1, 1e3),
+            _mean([float(w.std()) for w in waits], 1, 1e3), _mean([run["utilisation"] for run in runs], 2, 100),
+            f"{model.root:.3f}", _mean(internals(runs, "root"), 3),
         ]  # fmt: skip
         lines.append(cells)
     head = ["link, Mb/s", "TCP flows", "round trip, ms", "phase margin, degrees", "swings at, rad/s: model"]

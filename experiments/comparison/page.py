@@ -130,13 +130,13 @@ def papers(found: Findings) -> str:
         return f"{min(means):.2g} to {max(means):.3g}"
 
     number = len(data.select(list(_UDP), "collar"))
-    told = (
+    text = (
         f"In the {number} tests with UDP, UDP has {between('collar')} of its share under COLLAR, "
         f"{between('fq_codel')} under FQ-CoDel and {between('choke')} under CHOKe. COLLAR's largest value is on "
         "the link of 50 Mb/s, for which 33 flows are few. Less than a share is not fairer: CHOKe and its relatives "
         "leave hardly anything to some senders of ten times the link's rate. COLLAR has no weights in these tests."
     )
-    lines = [paragraph(told), "", *rows("UDP, of its fair share", _UDP)]
+    lines = [paragraph(text), "", *rows("UDP, of its fair share", _UDP)]
     for measure, label in _OTHERS.items():
         lines += ["", *rows(label, (measure,))]
     return "\n".join(lines)

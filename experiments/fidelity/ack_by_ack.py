@@ -43,7 +43,7 @@ SECONDS = 12.0
 CONTROLS = ("reno", "cubic", "bbr")
 # A full frame of Ethernet, which is what the bridge counts.
 FRAME = 1514
-# What fairdropd and the simulator are told of a path, beside 10 Mb/s and 20 ms each way.
+# Settings of a path for fairdropd and the simulator, beside 10 Mb/s and 20 ms each way.
 PATHS: dict[str, tuple[str, dict[str, str]]] = {
     "no loss": ("a FIFO of 10,000 packets", {"discipline": "droptail", "limit": "10000p"}),
     "DropTail": ("a FIFO of 50 packets", {"discipline": "droptail", "limit": "50p"}),
@@ -77,7 +77,7 @@ Row = dict[str, str]
 
 
 def options(path: str, seed: int = 1) -> tuple[str, ...]:
-    """What `fairdropd bridge` is told."""
+    """Arguments of `fairdropd bridge`."""
     _, fields = PATHS[path]
     words = ["--up", "10mbit", "--down", "1gbit", "--delay", "20ms", "--queue", fields["discipline"]]
     words += ["--set", f"seed={seed}"]
@@ -254,7 +254,7 @@ def sections(counts: str) -> dict[str, str]:
         "bbr-control": models(of_bbr),
         "bbr-times": times(of_bbr),
         "bbr-rates": throughput([row for row in rates_ if row["control"] == "bbr"]),
-        "bbr-live": table(live[0], [row.values() for row in live]),
+        "bbr-live": table(list(live[0]), [row.values() for row in live]),
     }
 
 

@@ -1,4 +1,4 @@
-"""Live runs of every cell, several at a time; what is there and valid is not run again."""
+"""Live runs of every cell, several at a time; valid runs are not made again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Job:
         return self.out.exists() and bool(json.loads(self.out.read_text())["valid"])
 
     def keep_invalid(self) -> None:
-        """An invalid run is kept aside: how many there were is told."""
+        """Moves an invalid run aside, where it is counted."""
         if self.out.exists():
             aside = self.folder / "invalid"
             aside.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What kernel TCP sends and is told, recorded at the sender's interface in namespaces of its own.
+"""Segments and acknowledgements of kernel TCP, recorded at the sender's interface in namespaces of its own.
 
     sender - veth - fairdropd bridge - veth - receiver
 

@@ -147,7 +147,7 @@ def _voice(count: int = 4) -> Group:
 
 
 def _as_udp(group: Group) -> Group:
-    """A group of an attack under a name that tells it from TCP."""
+    """A group of an attack under a name that differs from TCP's."""
     name = group.name.replace("attack", "udp")
     seen_as = {key: str(value).replace("attack", "udp") for key, value in group.fields.items() if key == "seen_as"}
     return Group(name, group.fields | seen_as, group.count, group.offered_bps)

@@ -210,11 +210,11 @@ def _comment(found: Any, name: str) -> str:
     """What stands above a field of a data class, as ``#:`` comments."""
     lines = inspect.getsource(found).splitlines()
     at = next((n for n, line in enumerate(lines) if re.match(rf"\s+{name}:", line)), 0)
-    said = []
+    comment = []
     while at > 0 and lines[at - 1].strip().startswith("#:"):
         at -= 1
-        said.insert(0, lines[at].strip().removeprefix("#:").strip())
-    return " ".join(said)
+        comment.insert(0, lines[at].strip().removeprefix("#:").strip())
+    return " ".join(comment)
 
 
 def _fields(described: dict[str, Any], leave_out: Collection[str] = ()) -> str:

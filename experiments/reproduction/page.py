@@ -101,11 +101,11 @@ def searched(one: Findings) -> list[str]:
     for state in one.document["states"][:4]:
         where = place(state)
         low, high = state["low"], state["high"]
-        told = (
+        text = (
             f"Two states: {state['measure']} ({where}): {low['runs']} runs near {digits(low['mean'])}, {high['runs']} "
             f"near {digits(high['mean'])}{'; locked' if state['locked'] else ''}."
         )
-        lines += [paragraph(told), ""]
+        lines += [paragraph(text), ""]
     return lines
 
 
@@ -124,7 +124,7 @@ def warm_ups(found: list[Findings]) -> list[str]:
         moved = f"{series} ({most['where']}): {digits(most['first'])} to {digits(most['last'])}"
         still = sum(row["still"] for row in slow)
         rows.append((one.definition.name, f"{len(slow)}", moved, f"{still}" if still else "", after_longer(one)))
-    told = (
+    text = (
         f"Geweke's test asks of each of {asked:,} set-ups, over its seeds, whether the queue and what the discipline "
         f"decides by were the same in the first tenth of the measuring window as in the last half. In {set_ups} they "
         "were not, by a twentieth or more. These were run again: the whole run as it was is then the warm-up, and "
@@ -133,7 +133,7 @@ def warm_ups(found: list[Findings]) -> list[str]:
         "queue hosts, runs that are measured from their start, and those in which sources come and go are not asked."
     )
     head = "id, set-ups, what moved most, still moving, verdicts after the longer warm-up"
-    return ["## Was the warm-up long enough?", "", paragraph(told), "", *listed(head, rows)]
+    return ["## Was the warm-up long enough?", "", paragraph(text), "", *listed(head, rows)]
 
 
 def peers(found: list[Findings]) -> list[str]:
@@ -146,13 +146,13 @@ def peers(found: list[Findings]) -> list[str]:
         if points:
             kind = beside_one if shown else alone if one.definition.simulation else computed
             kind.append(one.definition.name)
-    told = (
+    text = (
         f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`) or "
         "hosts of Linux, with the kernel's Reno (`make fidelity`: figures 3 and 5 of the CHOKe paper, live), gave in "
         f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, which stock "
         f"ns-2 lacks, in set-ups that were not run live. {', '.join(computed)} are models and queues without a network."
     )
-    return ["## Beside ns-2 and Linux", "", paragraph(told), ""]
+    return ["## Beside ns-2 and Linux", "", paragraph(text), ""]
 
 
 def in_full(one: Findings) -> list[str]:
@@ -217,8 +217,8 @@ def page(name: str, found: list[Findings]) -> str:
             lines.append(item(cell(text)))
     explained = [one for one in found if one.definition.cause or tried_table(one) or one.document["states"]]
     if explained:
-        told = "Other readings are run by the engine, with the senders and seeds of the verdict, or more seeds."
-        lines += ["", "## Why, and under other readings", "", paragraph(told), ""]
+        text = "Other readings are run by the engine, with the senders and seeds of the verdict, or more seeds."
+        lines += ["", "## Why, and under other readings", "", paragraph(text), ""]
         for one in explained:
             lines += searched(one)
     if about.errata:
@@ -251,9 +251,9 @@ def index(found: list[Findings]) -> str:
     lines += ["- [The calibration, cell by cell](calibration.md)", ""]
     lines += peers(found)
     lines += ["## Claims that say nothing about their scheme", ""]
-    told = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
+    text = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
     empty = [(one["id"], one["claim"], one["with"]) for one in says_nothing(found)]
-    lines += [paragraph(told), "", *listed("id, claim, holds also with", empty)]
+    lines += [paragraph(text), "", *listed("id, claim, holds also with", empty)]
     lines += ["", *warm_ups(found)]
     verdicts = tally([one.verdict for one in found])
     lines += ["", "## Ids by their worst claim", "", paragraph(f"{len(found)} ids: {verdicts}.")]
@@ -268,9 +268,9 @@ def files() -> Files:
 
 def pages(found: list[Findings]) -> dict[str, str]:
     """Every page by its name."""
-    told = {"README.md": index(found)}
+    text = {"README.md": index(found)}
     for name in PAPERS:
         if some := [one for one in found if one.definition.paper == name]:
-            told[f"{name}.md"] = page(name, some)
-    told["calibration.md"] = calibration(next(one for one in found if one.definition.name == "X1"))
-    return told
+            text[f"{name}.md"] = page(name, some)
+    text["calibration.md"] = calibration(next(one for one in found if one.definition.name == "X1"))
+    return text

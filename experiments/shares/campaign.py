@@ -183,7 +183,7 @@ def main() -> None:
     others.add_argument("--rivals", action="store_true", help="the disciplines of the table of rivals")
     others.add_argument("--ablations", action="store_true", help="those of the table of ablations")
     parser.add_argument("--only", default="", help="loads whose names hold this")
-    parser.add_argument("--seeds", type=int, default=99, help="at most so many seeds of each load")
+    parser.add_argument("--seeds", type=int, default=99, help="most seeds of each load")
     parser.add_argument("--keep", action="store_true", help="add the runs to runs.csv.xz, which the page is made from")
     args = parser.parse_args()
     disciplines = RIVALS if args.rivals else ABLATIONS if args.ablations else args.disciplines

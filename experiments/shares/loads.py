@@ -73,7 +73,7 @@ class Load:
 
 
 def _access_delay(rtt_s: float) -> float:
-    """Of the four access links of a round trip, of which the bottleneck takes 2 ms."""
+    """Delay of each of the four access links of a round trip; the bottleneck takes 2 ms."""
     return max(rtt_s - 0.002, 0.0) / 4
 
 

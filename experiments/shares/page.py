@@ -103,8 +103,8 @@ def short(rows: Sequence[Row]) -> str:
         ("99th percentile of the wait, ms: median", "wait_p99_ms", False, median_of),
     )
     lines = [
-        [told, *(_shown(of(_by_load(rows, name, measure, more))) for name in DISCIPLINES)]
-        for told, measure, more, of in asked
+        [label, *(_shown(of(_by_load(rows, name, measure, more))) for name in DISCIPLINES)]
+        for label, measure, more, of in asked
     ]
     return table(["", *DISCIPLINES], lines, 1)
 

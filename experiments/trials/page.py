@@ -42,9 +42,9 @@ def of_rules(rows: Sequence[Row]) -> str:
         asked = [("greedy", "UDP over its share")] if has_udp else []
         if not has_udp or "100 CUBIC" in load.name:
             asked.append(("jain_tcp", "Jain's index of TCP"))
-        for name, told in asked:
+        for name, label in asked:
             cells = [interval(values(rows, load.name, one, name)) for one in (WHOLE, *tried())]
-            lines.append([load.name, told, *cells])
+            lines.append([load.name, label, *cells])
     return table(["load", "measure", "COLLAR", *(name.replace("_", " ") for name in TRIED)], lines, 2)
 
 
@@ -64,10 +64,10 @@ def of_settling(rows: Sequence[Row]) -> str:
     shown = (0, 1, 2, 4, 6, 8)
     head = [f"{WINDOW_S * at:g} to {WINDOW_S * (at + 1):g} s" for at in shown]
     lines = []
-    for start, told in ((0.0, "with TCP"), (60.0, "a minute later")):
+    for start, label in ((0.0, "with TCP"), (60.0, "a minute later")):
         for discipline in TABLES["settling"].disciplines:
             by = [values(rows, window_name(start, at), discipline, "greedy") for at in range(WINDOWS)]
-            lines.append([told, f"`{discipline}`", *(interval(by[at]) for at in shown), settled(by)])
+            lines.append([label, f"`{discipline}`", *(interval(by[at]) for at in shown), settled(by)])
     return table(["UDP", "discipline", *head, "settled after, s"], lines, 2)
 
 
@@ -90,13 +90,13 @@ def of_l4s(rows: Sequence[Row]) -> str:
     names = {"collar": "COLLAR", "collar_with_square_marks": "with marks alike", "dualpi2": "DualPI2"}
     lines = []
     for load in l4s():
-        for discipline, told in names.items():
+        for discipline, label in names.items():
             cells = []
             for name, unit in (("bps", 1e6), ("wait_ms", 1.0)):
                 for place in ("first", "second"):
                     found = values(rows, load.name, discipline, f"{place}_{name}")
                     cells.append(interval([value / unit for value in found]))
-            lines.append([load.name, told, *cells])
+            lines.append([load.name, label, *cells])
     head = ["flows", "over", "Prague, Mb/s each", "others, Mb/s each", "Prague waits, ms", "others wait, ms"]
     return table(head, lines, 2)
 
@@ -104,7 +104,7 @@ def of_l4s(rows: Sequence[Row]) -> str:
 def of_trips(rows: Sequence[Row]) -> str:
     """Utilisation and mean wait."""
     names = {"collar": "COLLAR", "collar_with_slow_gains": "slow gains", "dualpi2": "PI2", "fq_codel": "FQ-CoDel"}
-    told = [f"{what}: {name}" for what in ("utilisation, %", "wait, ms") for name in names.values()]
+    label = [f"{what}: {name}" for what in ("utilisation, %", "wait, ms") for name in names.values()]
     lines = []
     for load in trips():
         cells = []
@@ -112,7 +112,7 @@ def of_trips(rows: Sequence[Row]) -> str:
             for name in names:
                 cells.append(interval([times * value for value in values(rows, load.name, name, measure_name)]))
         lines.append([load.name, *cells])
-    return table(["link", *told], lines, 1)
+    return table(["link", *label], lines, 1)
 
 
 def values(rows: Sequence[Row], load: str, discipline: str, name: str) -> list[float]:

@@ -24,7 +24,7 @@ from experiments.validation.beside_ns2 import SCRIPT, installed
 from experiments.validation.checks import Check, Section
 
 TRANSPORTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1", "vegas": "Vegas"}
-# What each era is in today's ns-2, of which it is a set of defaults.
+# Each era as settings of today's ns-2.
 ERAS: dict[str, dict[str, float]] = {
     "ns2-1998": {"timerfix": 0},
     "ns2-2005": {"initial_window": 2, "tick": 0.01, "initial_rto": 3, "rfc2988": 1, "singledup": 1, "syn": 1},
