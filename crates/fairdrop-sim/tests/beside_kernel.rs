@@ -1,6 +1,16 @@
 //! Recordings of kernel TCP (`experiments/fidelity/recording.py`), played against the simulator's sender.
 
+use std::io::Read;
+
 use fairdrop_sim::beside_kernel;
+use flate2::read::GzDecoder;
+
+/// The text of a recording of `tests/kernel`.
+fn unpacked(recording: &[u8]) -> String {
+    let mut text = String::new();
+    GzDecoder::new(recording).read_to_string(&mut text).unwrap();
+    text
+}
 
 /// The columns of each ACK.
 fn play(transport: &str, recording: &str) -> Vec<Vec<String>> {
@@ -74,14 +84,14 @@ fn what_is_no_recording_is_refused() {
 /// the kernel's. Of CUBIC's over the FIFO 23 come an ACK earlier or later: when its clock ticked was not measured well there.
 #[test]
 fn answers_are_the_kernels() {
-    let recordings = [
-        ("reno", include_str!("kernel/reno-loss.txt"), 427, 0),
-        ("reno", include_str!("kernel/reno-red.txt"), 778, 0),
-        ("cubic", include_str!("kernel/cubic-loss.txt"), 490, 0),
-        ("cubic", include_str!("kernel/cubic-droptail.txt"), 1482, 23),
+    let recordings: [(&str, &[u8], usize, usize); 4] = [
+        ("reno", include_bytes!("kernel/reno-loss.txt.gz"), 427, 0),
+        ("reno", include_bytes!("kernel/reno-red.txt.gz"), 778, 0),
+        ("cubic", include_bytes!("kernel/cubic-loss.txt.gz"), 490, 0),
+        ("cubic", include_bytes!("kernel/cubic-droptail.txt.gz"), 1482, 23),
     ];
     for (transport, recording, acks, different) in recordings {
-        let found = sent(transport, recording);
+        let found = sent(transport, &unpacked(recording));
         let differing = found.iter().filter(|(kernel, own)| kernel != own).count();
         assert_eq!((found.len(), differing), (acks, different), "{transport}");
     }
@@ -92,8 +102,8 @@ fn answers_are_the_kernels() {
 /// trip are the kernel's within half a per cent, and its gains, the window, and what is sent are the kernel's.
 #[test]
 fn the_path_is_found_as_the_kernel_finds_it() {
-    let recording = include_str!("kernel/bbr-loss.txt");
-    let table = beside_kernel("bbr", &[], recording).unwrap();
+    let recording = unpacked(include_bytes!("kernel/bbr-loss.txt.gz"));
+    let table = beside_kernel("bbr", &[], &recording).unwrap();
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let head = lines.next().unwrap();
     let column = |name: &str| head.iter().position(|other| *other == name).unwrap();
