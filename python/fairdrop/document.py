@@ -141,8 +141,8 @@ class Internal:
     """A value that a discipline decides by."""
 
     name: str
-    mean: float
-    max: float
+    mean: float | None = None
+    max: float | None = None
 
 
 @dataclass(frozen=True)

@@ -33,15 +33,27 @@ MODEL_FILE = "model.json"
 LIVE_FOLDER = "live"
 
 
+class _Rows(property):
+    """A table of a result, under its own name."""
+
+    def __init__(self, doc: str) -> None:
+        super().__init__(lambda result: Table(result._inner.table(self._name)), doc=doc)
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, result: Any, owner: type | None = None) -> Table:  # type: ignore[override]
+        found: Table = super().__get__(result, owner)
+        return found
+
+
 class Result:
     """What runs found. Every table has the columns ``discipline`` and ``seed``.
 
     A result can be pickled, and is small then: the document, compressed.
     """
 
-    def __init__(
-        self, inner: _core.Document, model: dict[str, Any] | None = None, live: Result | None = None
-    ) -> None:
+    def __init__(self, inner: _core.Document, model: dict[str, Any] | None = None, live: Result | None = None) -> None:
         self._inner = inner
         self._model = model
         self._live = live
@@ -86,100 +98,33 @@ class Result:
         failed: list[dict[str, Any]] = self.document.get("failed", [])
         return failed
 
-    @property
-    def runs(self) -> Table:
-        """One row per discipline and seed."""
-        return self._table("runs")
-
-    @property
-    def groups(self) -> Table:
-        """One row per run and group of flows."""
-        return self._table("groups")
-
-    @property
-    def flows(self) -> Table:
-        """One row per run and flow."""
-        return self._table("flows")
-
-    @property
-    def queues(self) -> Table:
-        """One row per run and queue."""
-        return self._table("queues")
-
-    @property
-    def drops(self) -> Table:
-        """One row per run, flow and cause that occurred."""
-        return self._table("drops")
-
-    @property
-    def series(self) -> Table:
-        """Queues on the sampling grid: ``total``, ``red_avg``, and ``group:NAME`` for each group."""
-        return self._table("series")
-
-    @property
-    def queue_lengths(self) -> Table:
-        """Fraction of time at each queue length."""
-        return self._table("queue_lengths")
-
-    @property
-    def sojourns(self) -> Table:
-        """Packets by waiting time, up to and including ``upper_s``."""
-        return self._table("sojourns")
-
-    @property
-    def positions(self) -> Table:
-        """Who is where, from the end that ``positions_from`` says: ``packets`` of ``occupied`` had the group."""
-        return self._table("positions")
-
-    @property
-    def transfers(self) -> Table:
-        """Completion times of finite transfers, by group and class of size."""
-        return self._table("transfers")
-
-    @property
-    def link_flows(self) -> Table:
-        """One row per run, queue and flow that was there: packets and bytes in, out, dropped and held."""
-        return self._table("link_flows")
-
-    @property
-    def link_groups(self) -> Table:
-        """One row per run, queue and group: the same, and the waiting times of packets that were sent."""
-        return self._table("link_groups")
-
-    @property
-    def link_drops(self) -> Table:
-        """One row per run, queue, flow and cause that occurred."""
-        return self._table("link_drops")
-
-    @property
-    def link_marks(self) -> Table:
-        """One row per run, queue and cause for which packets were marked instead of dropped."""
-        return self._table("link_marks")
-
-    @property
-    def internals(self) -> Table:
-        """Mean over time and maximum of the values that each queue's discipline decides by (``avg``, ``p0``, ...)."""
-        return self._table("internals")
-
-    @property
-    def internals_series(self) -> Table:
-        """The same values on the sampling grid."""
-        return self._table("internals_series")
-
-    @property
-    def velocity(self) -> Table:
-        """How fast packets move at each position of the queue; empty unless the scenario measures positions."""
-        return self._table("velocity")
-
-    @property
-    def link_losses(self) -> Table:
-        """Random losses of each link with ``loss``, by group; ``offered`` and ``carried`` are of all groups."""
-        return self._table("link_losses")
-
-    @property
-    def windows(self) -> Table:
-        """Congestion windows on the sampling grid, of the groups that the scenario names in ``windows``."""
-        return self._table("windows")
+    runs = _Rows("One row per discipline and seed.")
+    groups = _Rows("One row per run and group of flows.")
+    flows = _Rows("One row per run and flow.")
+    queues = _Rows("One row per run and queue.")
+    drops = _Rows("One row per run, flow and cause that occurred.")
+    series = _Rows("Queues on the sampling grid: ``total``, ``red_avg``, and ``group:NAME`` for each group.")
+    queue_lengths = _Rows("Fraction of time at each queue length.")
+    sojourns = _Rows("Packets by waiting time, up to and including ``upper_s``.")
+    positions = _Rows(
+        "Who is where, from the end that ``positions_from`` says: ``packets`` of ``occupied`` had the group."
+    )
+    transfers = _Rows("Completion times of finite transfers, by group and class of size.")
+    link_flows = _Rows("One row per run, queue and flow that was there: packets and bytes in, out, dropped and held.")
+    link_groups = _Rows("One row per run, queue and group: the same, and the waiting times of packets that were sent.")
+    link_drops = _Rows("One row per run, queue, flow and cause that occurred.")
+    link_marks = _Rows("One row per run, queue and cause for which packets were marked instead of dropped.")
+    internals = _Rows(
+        "Mean over time and maximum of the values that each queue's discipline decides by (``avg``, ``p0``, ...)."
+    )
+    internals_series = _Rows("The same values on the sampling grid.")
+    velocity = _Rows(
+        "How fast packets move at each position of the queue; empty unless the scenario measures positions."
+    )
+    link_losses = _Rows(
+        "Random losses of each link with ``loss``, by group; ``offered`` and ``carried`` are of all groups."
+    )
+    windows = _Rows("Congestion windows on the sampling grid, of the groups that the scenario names in ``windows``.")
 
     def frequencies(self, value: str = "goodput_bps", by: By = "group") -> list[Frequency]:
         """Relative cumulative frequency of a column of ``flows``, by discipline and class of flows."""
@@ -192,9 +137,6 @@ class Result:
         from fairdrop.measures import classes
 
         return classes(self.flows.rows(), by)
-
-    def _table(self, name: str) -> Table:
-        return Table(self._inner.table(name))
 
     @property
     def plot(self) -> Plots:

@@ -18,6 +18,7 @@ import pytest
 import fairdrop
 from fairdrop.changes import changes
 from fairdrop.cli.show import changes_text
+from fairdrop.document import document_of
 from fairdrop.estimate import TIME_RESOLUTION, t_quantile
 from fairdrop.report.tables import link_table
 from fairdrop.reproduce.measure.data import Row
@@ -281,7 +282,7 @@ def test_intervals_of_quantiles_are_as_wide_as_their_bins(result):
     document = varied(result.document, (0.5,) * 3, (122,) * 3)
     for run in document["runs"]:
         run["queues"][0]["sojourn_s"] |= {"p50": 0.0301, "p99": 0.039649279}
-    (row,) = link_table(document).rows
+    (row,) = link_table(document_of(document)).rows
     cells = {cell.label: (cell.mean, cell.half) for cell in row.cells}
     assert cells["99th-percentile delay, ms"] == ("39.65", "0.02")
     assert cells["Median delay, ms"] == ("30.10", "0.01")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import fairdrop as library
+from fairdrop.document import document_of
 from fairdrop.report.notices import notices
 
 SETTINGS = ("--set", "duration=40s", "--set", "warm_up=5s", "--set", "dumbbell.loss=0.02")
@@ -53,7 +54,7 @@ def test_losses_before_the_queue_name_group_link_and_field(fairdrop, headline):
     assert done.returncode == 0, done.stderr
     told = "groups.udp.access_rate = 10 Mb/s is below the 30 Mb/s that udp sends: 25,000 packets lost before the queue"
     assert f"warning: {told}\n" in done.stderr + done.stdout
-    (notice, *_) = notices(library.load(headline, settings).run().document)
+    (notice, *_) = notices(document_of(library.load(headline, settings).run().document))
     assert (notice.kind, notice.lines) == ("invalid", [f"CHOKe, seed 1: {told}"])
 
 

@@ -17,6 +17,7 @@ import pytest
 import fairdrop
 import pages
 from fairdrop import CongestionControl, param
+from fairdrop.document import document_of
 from fairdrop.extension import registry
 from fairdrop.report.greedy import find_subject
 from fairdrop.scenario import toml_text
@@ -359,10 +360,10 @@ def test_reports_know_that_it_backs_off(folder):
     document = fairdrop.load(folder / "own.toml").run().document
     for flow in document["runs"][0]["flows"]:
         flow["offered_bps"] *= 2 if flow["transport"] == "mine" else 1
-    subject = find_subject(document)
+    subject = find_subject(document_of(document))
     assert subject is not None and subject.flows == ("udp[0]",)
     del document["scenario"]["parts"]
-    told = find_subject(document)
+    told = find_subject(document_of(document))
     assert told is not None and len(told.flows) > 1, "judged by what they offer alone, they are greedy"
 
 

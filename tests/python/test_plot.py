@@ -21,6 +21,7 @@ from matplotlib.text import Text
 
 import sample_document as sample
 from fairdrop import plot
+from fairdrop.document import document_of
 from fairdrop.estimate import Estimate
 from fairdrop.library import catalogue
 from fairdrop.plot import colours
@@ -94,7 +95,7 @@ def drawn_texts(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> dict[int, tu
 
 def test_flow_means_and_intervals_are_those_of_the_document() -> None:
     document = DOCUMENTS["simulation"]
-    found = mean_flows(document, "choke")
+    found = mean_flows(document_of(document), "choke")
     rates = [dict(run["queues"][0]["throughput_bps_by_flow"])["tcp[3]"] for run in document["runs"][20:]]
     assert len(found) == 33
     assert found["tcp[3]"].mean == pytest.approx(mean(rates))
@@ -105,7 +106,7 @@ def test_flow_means_and_intervals_are_those_of_the_document() -> None:
     ("document", "expected"), [("simulation", "log bars"), ("lonely_groups", "bars"), ("replay", "points")]
 )
 def test_flows_are_drawn_as_their_number_and_range_demand(document: str, expected: str) -> None:
-    assert layout(DOCUMENTS[document]) == expected
+    assert layout(document_of(DOCUMENTS[document])) == expected
     axes = plot.throughput_per_flow(DOCUMENTS[document]).axes[0]
     assert axes.get_yscale() == ("linear" if expected == "bars" else "log")
 
@@ -133,8 +134,8 @@ def test_single_seed_has_no_whiskers() -> None:
 def test_drops_are_means_by_cause() -> None:
     document = DOCUMENTS["simulation"]
     counts = [run["groups"][1]["drops"]["match_queued"] for run in document["runs"][20:]]
-    assert mean_drops(document, "choke", "udp", "match_queued") == pytest.approx(mean(counts))
-    assert seen_causes(DOCUMENTS["no_drops"]) == []
+    assert mean_drops(document_of(document), "choke", "udp", "match_queued") == pytest.approx(mean(counts))
+    assert seen_causes(document_of(DOCUMENTS["no_drops"])) == []
     assert "No packet was dropped" in " ".join(words(plot.drops(DOCUMENTS["no_drops"])))
 
 
@@ -147,14 +148,14 @@ def test_queue_over_time_takes_the_seed_that_is_asked_for() -> None:
 
 def test_thresholds_come_from_the_scenario_and_only_to_whom_they_belong() -> None:
     document = DOCUMENTS["simulation"]
-    assert thresholds(document, "red") == {"min_th": 100.0, "max_th": 200.0}
-    assert thresholds(document, "choke") == {"min_th": 100.0, "max_th": 200.0}
+    assert thresholds(document_of(document), "red") == {"min_th": 100.0, "max_th": 200.0}
+    assert thresholds(document_of(document), "choke") == {"min_th": 100.0, "max_th": 200.0}
     listed = {"scenario": {"queues": [{"disciplines": [{"name": "choke", "min_th": 5, "max_th": 9}]}]}}
-    assert thresholds(listed, "choke") == {"min_th": 5.0, "max_th": 9.0}
-    assert thresholds({"scenario": None}, "red") == {}
+    assert thresholds(document_of(listed), "choke") == {"min_th": 5.0, "max_th": 9.0}
+    assert thresholds(document_of({"scenario": None}), "red") == {}
     apart = {"scenario": {"red": {"min_th": 5, "max_th": 9}, "choke": {"min_th": 1, "max_th": 2}}}
-    assert thresholds(apart, "red") == {"min_th": 5.0, "max_th": 9.0}
-    assert thresholds(apart, "mine") == {}
+    assert thresholds(document_of(apart), "red") == {"min_th": 5.0, "max_th": 9.0}
+    assert thresholds(document_of(apart), "mine") == {}
     shown = words(plot.queue_over_time(document))
     assert shown.count("min_th 100") == 2, "for RED and CHOKe, not for DropTail"
     assert shown.count("max_th 200") == 2

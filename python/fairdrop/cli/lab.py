@@ -6,8 +6,9 @@ import sys
 from argparse import Namespace
 
 from fairdrop.cli import names
-from fairdrop.cli.errors import tell_incomplete, tell_problems
+from fairdrop.cli.errors import tell_incomplete
 from fairdrop.cli.places import ADVICE, SCORECARD, taken
+from fairdrop.cli.studies import ended
 
 
 def characterize(options: Namespace) -> int:
@@ -36,16 +37,7 @@ def characterize(options: Namespace) -> int:
             print(scorecard_text(card))
             runs = count(card.about["runs"], "run")
             print(f"{runs}, {card.about['computed']} of them simulated now; scorecard: {options.out}/scorecard.csv")
-        tell_problems(card.problems)
-        if options.report:
-            card.report(options.report)
-            if not options.quiet:
-                print(f"report: {options.report}", file=sys.stderr)
-        if card.problems:
-            return 1
-        if not card.complete:
-            return tell_incomplete()
-        return 0
+        return ended(card, options)
 
 
 def advise(options: Namespace) -> int:

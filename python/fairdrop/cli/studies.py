@@ -11,6 +11,7 @@ from fairdrop.cli.errors import tell_incomplete, tell_problems
 from fairdrop.cli.places import SWEEP, check_files, taken
 
 if TYPE_CHECKING:
+    from fairdrop.characterize.scorecard import Scorecard
     from fairdrop.study.sweep import Sweep
 
 
@@ -61,6 +62,11 @@ def _finish(done: Sweep, options: Namespace) -> int:
         print(f"{points}, {count(done.runs, 'run')}, {done.computed} of them simulated now; data set: {done.data}")
         for remark in done.remarks:
             print(remark)
+    return ended(done, options)
+
+
+def ended(done: Sweep | Scorecard, options: Namespace) -> int:
+    """The exit status of many runs, once their problems are told and their report is written."""
     tell_problems(done.problems)
     if options.report:
         done.report(options.report)
