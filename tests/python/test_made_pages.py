@@ -72,6 +72,13 @@ def test_the_built_pages_are_whole(root: Path, tmp_path: Path, monkeypatch: pyte
     assert [link for path in built for link in dead(path, path.read_text(encoding="utf-8"))] == []
 
 
+def test_the_tree_is_light(root: Path) -> None:
+    """Generated bulk leaves git or is packed: 12 MB in all, and no file beyond 150 kB."""
+    sizes = {path: path.stat().st_size for path in tracked(root) if not path.is_symlink()}
+    assert sum(sizes.values()) < 12 * 2**20
+    assert [path.name for path, size in sizes.items() if size > 150_000] == []
+
+
 def test_sections_are_filled_by_name(tmp_path: Path) -> None:
     page, other = tmp_path / "a.md", tmp_path / "b.md"
     text = "a\n<!-- kind: x 1 -->\n\nold\n\n<!-- end -->\nb\n"
