@@ -17,7 +17,7 @@ from statistics import mean
 import fairdrop
 from experiments.attack.senders import ROADS
 from experiments.digests import Row, Runs, arguments
-from experiments.shares.campaign import Key, Task, made
+from experiments.shares.campaign import Key, Task, fair_share, made
 from experiments.shares.loads import Group, Load, tcp, udp, web
 from fairdrop.measures import jain_index
 
@@ -171,16 +171,6 @@ TABLES = {
 }
 
 
-def fair_share(rate_bps: float, demands: Sequence[tuple[float, float]]) -> float:
-    """The max-min share of a unit of weight: demands in bit/s, each with its weight."""
-    left, weight = rate_bps, sum(w for _, w in demands)
-    for demand, own in sorted(demands, key=lambda of: of[0] / of[1]):
-        if demand * weight >= left * own:
-            return left / weight
-        left, weight = left - demand, weight - own
-    return left
-
-
 def measure(task: Task) -> Row:
     """One run."""
     table, load, discipline, seed = task
@@ -222,8 +212,8 @@ def judge(load: Load, flows: Sequence[Row], weighted: bool) -> Row:
 
     long = [group for group in load.groups if not group.short]
     left = load.rate_bps - sum(sum(rates[group.name]) for group in load.groups if group.short)
-    demands = [(group.offered_bps or load.rate_bps, weight(group)) for group in long for _ in range(group.count)]
-    unit = fair_share(left, demands)
+    each = [group for group in long for _ in range(group.count)]
+    unit = fair_share(left, [group.offered_bps or load.rate_bps for group in each], [weight(group) for group in each])
     ratios = {group.name: [rate / (unit * weight(group)) for rate in rates[group.name]] for group in long}
     slow = [group.name for group in long if group.offered_bps is None]
     flood = [name for name in ratios if name.startswith("udp")]

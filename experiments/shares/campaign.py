@@ -17,6 +17,7 @@ from typing import Any
 import fairdrop
 from experiments import ROOT
 from experiments.digests import Row, Runs, arguments
+from experiments.pages import table
 from experiments.shares.loads import SETS, Load
 from fairdrop.measures import jain_index
 
@@ -45,13 +46,14 @@ Key = tuple[str, str, str, str]
 Task = tuple[str, Load, str, int]
 
 
-def fair_share(rate_bps: float, demands: Sequence[float]) -> float:
-    """The max-min share of a flow that takes what it gets: who wants less has that, the others share the rest alike."""
-    left, waiting = rate_bps, len(demands)
-    for demand in sorted(demands):
-        if demand * waiting >= left:
-            return left / waiting
-        left, waiting = left - demand, waiting - 1
+def fair_share(rate_bps: float, demands: Sequence[float], weights: Sequence[float] = ()) -> float:
+    """The max-min share of a unit of weight: a flow that asks for less has that, the others share the rest alike."""
+    flows = list(zip(demands, weights or [1.0] * len(demands), strict=True))
+    left, weight = rate_bps, sum(own for _, own in flows)
+    for demand, own in sorted(flows, key=lambda flow: flow[0] / flow[1]):
+        if demand * weight >= left * own:
+            return left / weight
+        left, weight = left - demand, weight - own
     return left
 
 
@@ -139,10 +141,10 @@ def key_of(task: Task) -> Key:
     return task[0], task[1].name, task[2], str(task[3])
 
 
-def by_load(rows: list[Row]) -> list[str]:
+def by_load(rows: list[Row]) -> str:
     """A table of means over seeds: loads by disciplines."""
     names = list(dict.fromkeys(row["discipline"] for row in rows))
-    lines = ["| load | measure | " + " | ".join(names) + " |", "| --- | --- |" + " ---: |" * len(names)]
+    lines = []
     for load in dict.fromkeys(row["load"] for row in rows):
         for measure_name in ("greedy", "tcp", "tcp_worst_class", "jain_tcp", "wait_p99_ms", "utilisation"):
             cells = []
@@ -151,8 +153,8 @@ def by_load(rows: list[Row]) -> list[str]:
                 numbers = [float(value) for value in found if value != ""]
                 cells.append(f"{sum(numbers) / len(numbers):.3g}" if numbers else "")
             if any(cells):
-                lines.append(f"| {load} | {measure_name} | " + " | ".join(cells) + " |")
-    return lines
+                lines.append([load, measure_name, *cells])
+    return table(["load", "measure", *names], lines, 2)
 
 
 def over_loads(rows: list[Row]) -> list[dict[str, str]]:
@@ -193,7 +195,7 @@ def main() -> None:
         runs.keep(found)
     rows = list(found.values())
     if args.set != "validation":
-        print("\n".join(by_load(rows)))
+        print(by_load(rows))
     for line in over_loads(rows):
         print(" ".join(f"{value:>14}" for value in line.values()))
 
