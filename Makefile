@@ -2,13 +2,18 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# On two processors; the tests of a file share what they set up.
-PYTEST := --numprocesses 2 --dist loadfile
+# The tests of a file share what they set up. One process more than two processors, since some tests wait; in the order of
+# tests/python/conftest.py, the slow ones first.
+PYTEST := --numprocesses 3 --dist loadfile --no-loadscope-reorder
+# Always of the same packages: for others cargo would choose other features of their dependencies, and compile all again.
+CARGO_TEST := cargo test --workspace --exclude fairdrop-py
+# Tests of the tree itself, which need no new extension.
+QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py supply.py tools.py)
 # Live runs are Linux's.
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -19,10 +24,22 @@ demo: .venv/installed $(LIVE) ## the headline scenario and a replay of a capture
 test: test-rust test-python no-panic ## every test
 
 test-rust: .tools-checked
-	cargo test --workspace --exclude fairdrop-py
+	$(CARGO_TEST)
 
-test-python: .venv/dev $(LIVE)
+# fairdropd and what plays recordings are those of the tests in Rust.
+test-python: .venv/dev
+	$(CARGO_TEST) --quiet --no-run
 	$(BIN)/python -m pytest $(PYTEST)
+
+check: $(if $(wildcard .venv/dev),,.venv/dev) ## what is quick, while you work: lint and the tests of the library (under a minute)
+	@$(MAKE) --no-print-directory lint-only
+	cargo test --quiet --package fairdrop --lib
+	$(BIN)/python -m pytest $(QUICK)
+
+release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak miri test-long ## what takes a day, before a release
+	cargo build --release --workspace --exclude fairdrop-py --all-targets
+	scripts/fuzz.sh 600
+	scripts/mutants.sh
 
 soak: .tools-checked ## 10^8 packets through the live loop, changed all the while, and through a bridge (a quarter of an hour)
 	cargo test --release --package fairdrop-live --test all endurance:: -- --ignored --nocapture --test-threads 1
@@ -43,7 +60,7 @@ test-golden-aarch64: ## golden results on another architecture, emulated (Debian
 	cargo test --package fairdrop-sim --release --target aarch64-unknown-linux-gnu --test all golden::
 
 golden: ## the hashes of tests/golden, when a change of results is meant (not part of generate)
-	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test all golden::
+	FAIRDROP_WRITE_GOLDEN=1 $(CARGO_TEST) --test all golden::
 
 no-panic: ## no path from a discipline to a panic, shown by a program that would not link otherwise
 	@scripts/check_no_panic.sh
@@ -63,7 +80,9 @@ mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutant
 conformance: ## the conformance vectors, when a change of decisions is meant
 	cargo run --quiet --package fairdrop-conformance -- conformance/vectors
 
-lint: .venv/dev ## formatting, clippy, ruff, mypy, words
+lint: .venv/dev lint-only ## formatting, clippy, ruff, mypy, words
+
+lint-only:
 	scripts/check_words.sh
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 crates/fairdrop/src/disciplines/*.rs crates/fairdrop/tests/*.rs crates/fairdrop-reference/src/*.rs crates/fairdrop-reference/src/compare/*.rs
@@ -147,8 +166,7 @@ characterize: .venv/installed ## RFC 7928 under every discipline, and its page (
 
 generate: pages header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py tests/python/test_map.py
-	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test all pages::
-	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test all transport_tables::
+	FAIRDROP_WRITE_DOCS=1 $(CARGO_TEST) --test all -- pages:: transport_tables::
 
 pages: .venv/installed ## every page that is made from the code or from stored results; figures stay
 	$(BIN)/python -m experiments.pages --text
@@ -171,7 +189,7 @@ ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
 
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
-	FAIRDROP_WRITE_HEADER=1 cargo test --package fairdrop-ffi --test all header::
+	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::
 
 fairdropd: $(LIVE) ## the live program, .venv/bin/fairdropd
 

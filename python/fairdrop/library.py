@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, Literal
 
 from fairdrop import _core
@@ -17,13 +18,23 @@ def catalogue() -> dict[str, Any]:
 
     Those that are registered (``fairdrop.register``) come after the library's own.
     """
-    listed: dict[str, Any] = json.loads(_core.catalogue(compiled(registered())))
+    listed: dict[str, Any] = json.loads(_listed(tuple(compiled(registered()))))
     return listed
+
+
+@lru_cache(maxsize=4)
+def _listed(extensions: tuple[_core.Part, ...]) -> str:
+    return _core.catalogue(list(extensions))
+
+
+@lru_cache(maxsize=8)
+def _names(extensions: tuple[_core.Part, ...], kind: str) -> tuple[str, ...]:
+    return tuple(str(entry["name"]) for entry in json.loads(_listed(extensions))[kind])
 
 
 def named(name: str, kind: Literal["disciplines", "transports"]) -> str:
     """The name as scenarios spell it, of one whose case or hyphens are others; any other name as it is."""
-    known = [str(entry["name"]) for entry in catalogue()[kind]]
+    known = _names(tuple(compiled(registered())), kind)
     meant = [one for one in known if folded(one) == folded(name)]
     return meant[0] if len(meant) == 1 and name not in known else name
 

@@ -23,6 +23,8 @@ MARK = f"{os.environ.get(processes.VARIABLE, '')}{os.getpid()};"
 NUMBERS = itertools.count()
 
 ROOT = Path(__file__).resolve().parents[2]
+# Files that take longest begin first, so that none runs alone at the end.
+SLOW = ("test_pages_followed", "test_extension", "test_own_control", "test_docs", "test_reproduce", "test_characterize")
 
 
 def pytest_configure() -> None:
@@ -32,6 +34,10 @@ def pytest_configure() -> None:
 
 def pytest_unconfigure() -> None:
     processes.end_all(MARK)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -45,8 +45,9 @@ class Installed:
         command = f"#!{self.python}\nimport sys\nfrom fairdrop.cli import main\nsys.exit(main())\n"
         (directory / "bin" / "fairdrop").write_text(command)
         (directory / "bin" / "fairdrop").chmod(0o755)
-        for program in ("fairdropd", "pip"):
-            (directory / "bin" / program).symlink_to(Path(sys.prefix) / "bin" / program)
+        (directory / "bin" / "pip").symlink_to(Path(sys.prefix) / "bin" / "pip")
+        # The tests in Rust build it.
+        (directory / "bin" / "fairdropd").symlink_to(root / "target" / "debug" / "fairdropd")
         self._project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         self.install(".")
 

@@ -11,6 +11,8 @@ from typing import Any
 
 # Names in the environment of each process which session and which test it was started by.
 VARIABLE = "FAIRDROP_TEST"
+# For cargo where it builds something for one test: nobody looks for a line in it, nor changes it.
+QUICK_BUILD = {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_TEST_DEBUG": "0", "CARGO_INCREMENTAL": "0"}
 
 
 class Work(subprocess.Popen[Any]):

@@ -21,7 +21,7 @@ from fairdrop import Discipline, param
 from fairdrop.cli.parser import build_parser
 from fairdrop.extension import registry
 from patience import PATIENCE, wait_for
-from processes import Work
+from processes import QUICK_BUILD, Work
 from test_replay import packet, pcap
 
 CONGESTED = """\
@@ -705,7 +705,7 @@ def test_new_projects_pass_their_tests(language, fairdrop, root, tmp_path):
     folder = tmp_path / f"my_{language}"
     assert {path for path in folder.rglob("*") if path.is_file()} == {tmp_path / line for line in made.stdout.split()}
     # What is compiled is kept; the versions are those of the checkout.
-    environment = os.environ | {"CARGO_TARGET_DIR": str(root / "target" / "new")}
+    environment = os.environ | QUICK_BUILD | {"CARGO_TARGET_DIR": str(root / "target" / "new")}
     if language == "rust":
         shutil.copy(root / "Cargo.lock", folder)
     done = subprocess.run(built(folder, language), cwd=folder, env=environment, capture_output=True, text=True)

@@ -179,12 +179,12 @@ def test_the_interval_of_a_difference_is_that_of_welch() -> None:
 def test_kernel_tcp(fairdrop: Runner, headline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real hosts, where ``fairdropd`` was built and the machine allows namespaces."""
     built = ROOT / "target" / "debug" / "fairdropd"
+    if built.exists():
+        monkeypatch.setenv("FAIRDROPD", str(built))
     try:
         find_program()
     except ValueError as missing:
-        if not built.exists():
-            pytest.skip(str(missing))
-        monkeypatch.setenv("FAIRDROPD", str(built))
+        pytest.skip(str(missing))
     done = fairdrop("compare", headline, "--live", *SHORT, "--json")
     if done.returncode == 2 and any(what in done.stderr for what in ("namespace:", "/dev/net/tun:", "ip -batch")):
         pytest.skip(done.stderr.strip())

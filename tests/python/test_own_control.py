@@ -21,6 +21,7 @@ from fairdrop.document import document_of
 from fairdrop.extension import registry
 from fairdrop.report.greedy import find_subject
 from fairdrop.scenario import toml_text
+from processes import QUICK_BUILD
 
 CONGESTED = """\
 duration = 20
@@ -373,7 +374,7 @@ def test_new_projects_pass_their_tests(language, fairdrop, root, tmp_path):
     assert made.returncode == 0, made.stderr
     folder = tmp_path / f"my_{language}"
     assert {path for path in folder.rglob("*") if path.is_file()} == {tmp_path / line for line in made.stdout.split()}
-    environment = os.environ | {"CARGO_TARGET_DIR": str(root / "target" / "new")}
+    environment = os.environ | QUICK_BUILD | {"CARGO_TARGET_DIR": str(root / "target" / "new")}
     command = [sys.executable, "-m", "pytest", "-q"]
     if language == "rust":
         if shutil.which("cargo") is None:

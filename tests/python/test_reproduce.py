@@ -414,7 +414,7 @@ def test_order_is_checked():
 
 def test_control_c_keeps_what_is_done_and_resume_ends_with_the_same(tmp_path):
     """Interrupted while it computes, the command says how to go on; resumed, it ends where an undisturbed run ends."""
-    short = ["--set", "duration=60s", "--set", "warm_up=10s"]
+    short = ["--set", "duration=20s", "--set", "warm_up=5s"]
     words = ["choke-fig2", "choke-fig9", "--seeds", "2", "--threads", "1", *short]
     command = [sys.executable, "-m", "fairdrop", "reproduce"]
     first = Work([*command, *words, "--out", str(tmp_path / "a")], stderr=subprocess.PIPE, text=True)
