@@ -13,7 +13,7 @@ use crate::headers::has_ports;
 const HEADER: usize = 20;
 const WITH_PORTS: usize = HEADER + 4;
 
-/// The beginning of an Ethernet header, up to the EtherType.
+/// The beginning of an Ethernet header, up to the `EtherType`.
 const ETHERNET: usize = 14;
 
 /// What the headers of such a frame say.

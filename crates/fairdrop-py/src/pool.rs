@@ -108,14 +108,13 @@ where
         let mut estimated: Option<(Arc<Scenario>, Estimate)> = None;
         while !control.is_stopped() {
             let waiting = held(&self.waiting).jobs.pop_front();
-            let job = match waiting {
-                Some(job) => Some(job),
-                None => {
-                    // Results first: they may lead to more jobs.
-                    self.give(&mut done)?;
-                    given = Instant::now();
-                    self.refill()?
-                }
+            let job = if waiting.is_some() {
+                waiting
+            } else {
+                // Results first: they may lead to more jobs.
+                self.give(&mut done)?;
+                given = Instant::now();
+                self.refill()?
             };
             let Some((name, scenario, seed)) = job else { break };
             let estimate = match &estimated {

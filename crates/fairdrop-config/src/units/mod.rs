@@ -59,13 +59,17 @@ pub fn time(seconds: f64) -> Time {
 }
 
 /// Serializes a time in seconds.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+///
+/// # Errors
+/// The serializer fails.
 pub fn as_seconds<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.seconds())
 }
 
 /// The same of a time that may be absent.
-#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+///
+/// # Errors
+/// The serializer fails.
 pub fn as_maybe_seconds<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
     time.map(Time::seconds).serialize(serializer)
 }

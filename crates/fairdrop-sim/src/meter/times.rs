@@ -147,8 +147,12 @@ mod tests {
             for &ns in times.iter().chain(&others) {
                 known.record(ns).unwrap();
             }
-            times.iter().for_each(|&ns| found.record(ns));
-            others.iter().for_each(|&ns| other.record(ns));
+            for &ns in &times {
+                found.record(ns);
+            }
+            for &ns in &others {
+                other.record(ns);
+            }
             found.add(&other);
             prop_assert_eq!((found.len(), found.max()), (known.len(), known.max()));
             let quantiles = [0.0001, 0.5, 0.9, 0.99, 0.999, 1.0];
