@@ -87,6 +87,7 @@ lint-only:
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 crates/fairdrop/src/disciplines/*.rs crates/fairdrop/tests/*.rs crates/fairdrop-reference/src/*.rs crates/fairdrop-reference/src/compare/*.rs
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --package fairdrop-live --no-default-features -- -D warnings # the daemon does without the simulator
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 

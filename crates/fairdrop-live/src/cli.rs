@@ -36,6 +36,7 @@ pub enum Command {
     /// Run a command behind an emulated link, as an ordinary user.
     Shell(ShellArgs),
     /// Run a scenario once with real hosts, as `fairdrop live` does for each seed.
+    #[cfg(feature = "lab")]
     Lab(LabArgs),
     /// Put a link between two Ethernet interfaces; up is from the first to the second.
     Bridge(BridgeArgs),

@@ -10,6 +10,7 @@ pub mod control;
 pub mod daemon;
 pub mod frame;
 pub mod host;
+#[cfg(feature = "lab")]
 pub mod lab;
 pub mod link;
 pub mod metrics;

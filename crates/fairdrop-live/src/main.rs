@@ -3,7 +3,9 @@
 use clap::Parser;
 use fairdrop_live::cli::{self, Cli, Command};
 use fairdrop_live::daemon::Refusal;
-use fairdrop_live::{bridge, control, lab, os::namespace, routed, said, say, shell};
+#[cfg(feature = "lab")]
+use fairdrop_live::lab;
+use fairdrop_live::{bridge, control, os::namespace, routed, said, say, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -33,6 +35,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::SettingsKeeper { socket } => Ok(bridge::keep(&socket)),
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),
+        #[cfg(feature = "lab")]
         Command::Lab(arguments) => Ok(lab::command::lab(&arguments)),
         Command::Bridge(bridge) => Ok(exit(bridge::run(&bridge))),
         Command::Tun(tun) => Ok(exit(routed::run(&tun))),

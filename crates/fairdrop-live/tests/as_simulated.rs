@@ -10,11 +10,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use fairdrop::{CATALOGUE, DropCause, Ecn, Meta, Philox, Time};
 use fairdrop_capture::{KeyKind, LinkType};
+use fairdrop_config::read_chances;
 use fairdrop_live::host::{Direction, DirectionConfig, Ports, Received, Watch, mailbox};
 use fairdrop_live::link::{Cause, Fate, Impairments, Link, LinkConfig, Outcome, Pace};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
-use fairdrop_sim::{Control, read_chances, simulate_traced};
+use fairdrop_sim::{Control, simulate_traced};
 
 const RATE_BPS: u64 = 1_000_000;
 const SEED: u64 = 7;

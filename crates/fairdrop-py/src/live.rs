@@ -43,7 +43,7 @@ impl Daemon {
     /// # Errors
     /// That, a line each.
     pub fn check(&self, scenario: &Scenario) -> Result<(), String> {
-        if let Some(own) = scenario.queue.own() {
+        if let Some(own) = fairdrop_sim::scenario::own_discipline(&scenario.queue) {
             let name = own.info.name;
             return Err(format!(
                 "queue.discipline = \"{name}\" is one's own, which is simulated only; valid: one of `fairdrop list`"

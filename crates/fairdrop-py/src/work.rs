@@ -296,7 +296,7 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
     let mut parts: Vec<_> = scenarios.iter().flat_map(Scenario::own_parts).collect();
     parts.sort_unstable();
-    let of_parts = scenario.queue.warnings_of_parts(&parts).cloned();
+    let of_parts = scenario.queue.disciplines.warnings(&parts).cloned();
     let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).chain(of_parts).collect();
     head.insert("warnings".into(), json!(warnings));
     done.tell_failed(&mut head);
@@ -363,7 +363,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     head.insert("scenario_source".into(), json!(replay.source));
     let parts: Vec<_> = configs.iter().map(|config| config.queue.discipline).collect();
     let of_queues = configs.iter().filter_map(|config| config.queue.warning());
-    let of_parts = replay.queue.warnings_of_parts(&parts).cloned();
+    let of_parts = replay.queue.disciplines.warnings(&parts).cloned();
     let warnings: Vec<_> =
         replay.capture.notes.warnings().into_iter().chain(of_queues).chain(of_parts).collect();
     head.insert("warnings".into(), json!(warnings));

@@ -4,7 +4,6 @@
 //! cores, [`replay`] feeds a capture through one queue, [`queue_host`] drives a discipline with no network at all.
 
 pub mod campaign;
-mod chances;
 mod control;
 mod engine;
 mod frame;
@@ -24,7 +23,6 @@ pub mod scenario;
 pub mod trace;
 mod transport;
 
-pub use chances::{TraceFileError, read_chances};
 pub use control::{Control, Late, PARTS};
 pub use engine::Excess;
 pub use huge_pages::HugePages;

@@ -5,7 +5,7 @@ use crate::frame::Frame;
 use crate::meter::{Internals, NAMED, QueueMeter, Waiting};
 use crate::own::{Fault, Fifo, Guarded, Host, Hosted, Queue};
 use crate::prefetch::{BATCH, LEAD, prefetch};
-use crate::scenario::{QueueConfig, QueueError};
+use crate::scenario::{QueueConfig, QueueError, build_queue};
 use crate::trace::{PacketEvent, Tracer};
 use fairdrop::{Count, DropCause, Env, Hosts, Meta, Packet, Philox, Stream, Time};
 use fairdrop_link::{Rate, Wire};
@@ -154,7 +154,7 @@ impl<T: Tracer> Port<T> {
         queue: u32,
     ) -> Result<Self, QueueError> {
         let (config, rate_bps) = config;
-        let discipline = config.build(rate_bps, seed, queue)?;
+        let discipline = build_queue(config, rate_bps, seed, queue)?;
         let mut random = fairdrop_link::queue_streams(seed, queue);
         let candidates = std::array::from_fn(|_| random[Stream::Candidate as usize].next_u64());
         let transmitter = Transmitter {

@@ -1,9 +1,10 @@
 //! Links that a trace of delivery chances paces: against a look at every chance, end to end, and what is refused.
 
 use fairdrop::{Philox, Time, unit_interval};
+use fairdrop_config::read_chances;
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
-use fairdrop_sim::{Control, RunResult, read_chances, simulate, simulate_traced};
+use fairdrop_sim::{Control, RunResult, simulate, simulate_traced};
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};

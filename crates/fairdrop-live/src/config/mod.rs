@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use fairdrop::{AnyParams, Time};
 use fairdrop_capture::{KeyKind, LinkType};
-use fairdrop_config::{Node, Origin, Problem, Problems, Report, Section};
+use fairdrop_config::{
+    CatalogueOnly, Node, Origin, Problem, Problems, QueueConfig, Report, Section, read_chances,
+};
 use fairdrop_link::Chances;
-use fairdrop_sim::own::Parts;
-use fairdrop_sim::read_chances;
-use fairdrop_sim::scenario::QueueConfig;
 
 use crate::frame::FramePool;
 use crate::host::DirectionConfig;
@@ -151,10 +150,9 @@ impl OneWay {
     fn read(node: Option<&Node>, path: &str, common: Option<&Node>, report: &mut Report) -> Self {
         let section = Section::read(node, path, DIRECTION, &["queue"], report);
         let own = node.and_then(|node| node.get("queue"));
-        let parts = Parts::default();
         let queue = match (own, common) {
-            (None, Some(common)) => QueueConfig::read(Some(common), "queue", &parts, report),
-            (own, _) => QueueConfig::read(own, &format!("{path}.queue"), &parts, report),
+            (None, Some(common)) => QueueConfig::read(Some(common), "queue", &CatalogueOnly, report),
+            (own, _) => QueueConfig::read(own, &format!("{path}.queue"), &CatalogueOnly, report),
         };
         let impairments = Impairments {
             delay: section.time("delay").unwrap_or(Time::ZERO),
@@ -187,7 +185,7 @@ impl OneWay {
     /// The parameters of its discipline.
     ///
     /// # Panics
-    /// Never: no parts of anybody's own can be named here.
+    /// Never: no user-defined discipline can be named here.
     pub fn params(&self) -> AnyParams {
         self.queue.params(self.rate_or_default_bps()).expect("the discipline is of the catalogue")
     }
@@ -267,7 +265,7 @@ fn read_trace(path: &str, origin: &Origin, file: &str) -> Result<Chances, String
         Origin::Line(_) => Path::new(file).parent().unwrap_or(Path::new("")).join(path),
         Origin::Setting(_) | Origin::Command => path.into(),
     };
-    read_chances(&from).map_err(|error| format!("a trace of delivery chances ({error})"))
+    read_chances(&from)
 }
 
 /// Pairs of a DSCP and the class that it stands for; all others are of class 0.

@@ -5,7 +5,7 @@ use super::congestion::OwnCongestion;
 use crate::scenario::GROUP;
 use crate::transport::{self, TransportInfo, tcp};
 use fairdrop::{DisciplineInfo, ParamSpec};
-use fairdrop_config::{FieldSpec, is_plain_name};
+use fairdrop_config::{Disciplines, FieldSpec, is_plain_name};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -143,21 +143,6 @@ impl Parts {
         Ok(first)
     }
 
-    /// The same, its first discipline under the name of the file as well.
-    ///
-    /// # Errors
-    /// As those of [`Parts::load`], or it has no discipline.
-    pub fn load_as(&mut self, file: &str, path: &Path) -> Result<(), String> {
-        let name = self.load(path)?.ok_or("it has no discipline")?;
-        self.files.insert(file.into(), name);
-        Ok(())
-    }
-
-    /// The discipline of a file that was loaded under its name.
-    pub fn of_file(&self, file: &str) -> Option<&'static str> {
-        self.files.get(file).copied()
-    }
-
     /// What each part is made of, by name.
     pub fn identities(&self) -> BTreeMap<&'static str, &str> {
         self.known.iter().map(|part| (part.name(), part.identity())).collect()
@@ -227,20 +212,31 @@ impl Parts {
         }
     }
 
-    /// What is said of each discipline.
-    pub fn infos(&self) -> impl Iterator<Item = &'static DisciplineInfo> {
-        self.known.iter().filter_map(|part| match part {
-            Part::Discipline(own) => Some(own.info),
-            Part::Congestion(_) => None,
-        })
-    }
-
     /// The transports that its congestion controls make.
     pub(crate) fn transports(&self) -> impl Iterator<Item = TransportInfo> {
         self.known.iter().filter_map(|part| match part {
             Part::Discipline(_) => None,
             Part::Congestion(own) => Some(tcp::info_of(own.variant, own.fields)),
         })
+    }
+}
+
+impl Disciplines for Parts {
+    fn infos(&self) -> impl Iterator<Item = &'static DisciplineInfo> {
+        self.known.iter().filter_map(|part| match part {
+            Part::Discipline(own) => Some(own.info),
+            Part::Congestion(_) => None,
+        })
+    }
+
+    fn load_as(&mut self, file: &str, path: &Path) -> Result<(), String> {
+        let name = self.load(path)?.ok_or("it has no discipline")?;
+        self.files.insert(file.into(), name);
+        Ok(())
+    }
+
+    fn of_file(&self, file: &str) -> Option<&'static str> {
+        self.files.get(file).copied()
     }
 }
 

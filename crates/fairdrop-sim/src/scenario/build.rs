@@ -2,7 +2,6 @@
 
 use super::access::AccessRate;
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
-use super::impairments::read_impairments;
 use super::queue::QueueConfig;
 use super::{Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
@@ -11,7 +10,7 @@ use crate::own::Parts;
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport, TransportInfo};
 use fairdrop::Time;
-use fairdrop_config::{Data, FieldSpec, Node, Problem, Report, Section, members, nearest};
+use fairdrop_config::{Data, FieldSpec, Node, Problem, Report, Section, members, nearest, read_impairments};
 
 /// Nodes of a dumbbell.
 const LEFT: &str = "R1";

@@ -179,10 +179,6 @@ pub const LINK: &[FieldSpec] = &[
     field("loss_back", "", LOSS_RANGE, Some("0"), LOSS_BACK),
 ];
 
-/// `[queue]`.
-pub const QUEUE: &[FieldSpec] =
-    &[field("discipline", "", FieldKind::Text, Some("\"choke\""), "Queue discipline; see `fairdrop list`.")];
-
 const ROUTER: FieldKind = FieldKind::Param(Kind::Integer(1, 10_000));
 
 /// `[[groups]]`: what every transport has.

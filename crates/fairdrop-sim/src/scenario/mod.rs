@@ -4,7 +4,6 @@ mod access;
 mod build;
 mod chain;
 mod fields;
-mod impairments;
 mod queue;
 mod remarks;
 mod routes;
@@ -15,7 +14,8 @@ pub use crate::transport::Transport;
 pub use fairdrop_config::{Origin, Problem, Problems};
 pub use fairdrop_link::Impairments;
 pub(crate) use fields::GROUP;
-pub use queue::{QueueConfig, QueueError};
+pub(crate) use queue::build as build_queue;
+pub use queue::{QueueConfig, QueueError, own as own_discipline};
 pub use schema::{catalogue, json_schema};
 pub use trace::LinkTrace;
 
@@ -254,7 +254,11 @@ impl Scenario {
 
     /// The user-defined parts that its runs have, each once.
     pub fn own_parts(&self) -> Vec<&'static str> {
-        let queues = self.links.iter().filter_map(|link| self.queue_of(link)?.own()).map(|own| own.info.name);
+        let queues = self
+            .links
+            .iter()
+            .filter_map(|link| own_discipline(self.queue_of(link)?))
+            .map(|own| own.info.name);
         let mut names: Vec<_> = queues.chain(self.groups.iter().filter_map(Group::own_congestion)).collect();
         names.sort_unstable();
         names.dedup();

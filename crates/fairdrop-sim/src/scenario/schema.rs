@@ -1,14 +1,15 @@
 //! What the field tables say, as documents: the JSON Schema of a scenario, the lists of disciplines and transports,
 //! and a scenario itself after defaults.
 
-use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
-use super::impairments::{IMPAIRMENTS, impairments_json};
-use super::{Group, Link, LinkQueue, QueueConfig, Scenario, queue};
+use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
+use super::{Group, Link, LinkQueue, Scenario};
 use crate::meter::End;
 use crate::own::Parts;
 use crate::transport;
 use fairdrop::{CATALOGUE, DisciplineInfo, Kind, LIMIT, Time};
-use fairdrop_config::{FieldKind, FieldSpec, MAX_NAME, valid};
+use fairdrop_config::{
+    Disciplines, FieldKind, FieldSpec, IMPAIRMENTS, MAX_NAME, QUEUE, fields_of, impairments_json, valid,
+};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -55,7 +56,7 @@ fn queue_schema() -> Json {
 }
 
 fn discipline_schema(info: &DisciplineInfo) -> Json {
-    let mut schema = object(info.doc, &queue::fields_of(info), Map::new());
+    let mut schema = object(info.doc, &fields_of(info), Map::new());
     let aliases = info.params.iter().filter_map(|spec| Some((spec.name, spec.alias?.of)));
     let one_name: Vec<_> = aliases.map(|names| json!({ "not": { "required": names } })).collect();
     if let Some(object) = schema.as_object_mut().filter(|_| !one_name.is_empty()) {
@@ -161,7 +162,7 @@ pub fn catalogue(parts: &Parts) -> Json {
         .chain(parts.infos())
         .map(|info| {
             let limit = [FieldSpec::from(&LIMIT)];
-            let params = limit.into_iter().chain(queue::fields_of(info));
+            let params = limit.into_iter().chain(fields_of(info));
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
                 "also_uses": info.also_uses, "label": info.label, "report": info.report,
@@ -211,8 +212,11 @@ impl Scenario {
             json["positions_from"] = json!(self.positions_from);
         }
         let of_links = self.links.iter().filter_map(|link| self.queue_of(link));
-        let parts: BTreeMap<_, _> =
-            [&self.queue].into_iter().chain(of_links).flat_map(QueueConfig::identities).collect();
+        let parts: BTreeMap<_, _> = [&self.queue]
+            .into_iter()
+            .chain(of_links)
+            .flat_map(|queue| queue.disciplines.identities())
+            .collect();
         if !parts.is_empty() {
             json["parts"] = json!(parts);
         }

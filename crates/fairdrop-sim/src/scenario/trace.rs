@@ -1,8 +1,7 @@
 //! `trace` of a link: a file of delivery chances in place of a rate.
 
 use super::LinkQueue;
-use crate::chances::read_chances;
-use fairdrop_config::{Report, Section};
+use fairdrop_config::{Report, Section, read_chances};
 use fairdrop_link::Chances;
 use std::sync::Arc;
 
@@ -33,8 +32,7 @@ impl LinkTrace {
         }
         match read_chances(&report.beside(file)) {
             Ok(chances) => Some(Self { file: file.into(), chances: Arc::new(chances) }),
-            Err(error) => {
-                let valid = format!("a trace of delivery chances ({error})");
+            Err(valid) => {
                 report.add(section.origin("trace"), &path, &format!("{file:?}"), &valid);
                 None
             }

@@ -1,7 +1,9 @@
 //! What a path does to packets beside losing them one by one, as `NetEm` does: the table `impairments` of a link.
 
+use crate::field::{FieldKind, FieldSpec, HOUR, SWITCH, field};
+use crate::read::{Report, Section};
+use crate::tree::Node;
 use fairdrop::{Kind, Time};
-use fairdrop_config::{FieldKind, FieldSpec, HOUR, Node, Report, SWITCH, Section, field};
 use fairdrop_link::Impairments;
 use serde_json::{Value as Json, json};
 
