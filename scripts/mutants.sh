@@ -1,7 +1,7 @@
 #!/bin/sh
 # Mutation testing of the crate `fairdrop`, file by file, each with the tests that concern it and nothing else.
 #
-#   scripts/mutants.sh [FILE...]     files below crates/fairdrop/src, such as registry/mod.rs or disciplines/pie.rs; default all
+#   scripts/mutants.sh [FILE...]     files below crates/fairdrop/src, such as registry.rs or disciplines/pie.rs; default all
 #
 # Results go to $MUTANTS_OUT (default target/mutants), a directory for each file, with lists of the mutants caught,
 # missed, unviable and timed out. A file that has a result is not run again. $MUTANTS_JOBS files (default 2) are worked
@@ -19,7 +19,6 @@ command -v cargo-mutants >/dev/null || {
 }
 
 all=$(cd crates/fairdrop/src && find . -name '*.rs' ! -name lib.rs ! -name mod.rs | sed 's|^\./||' | sort)
-all="$all registry/mod.rs"
 
 # The tests that concern a file, as options of `cargo test`: those that find most first, then, for what they miss, the
 # rest. A discipline has a file of tests of its own name.
@@ -30,7 +29,7 @@ first_tests_of() {
     list_memory) echo --test=choke_hardware ;;
     token_bucket) echo --test=penalty_box ;;
     params | stats | time | discipline | outcome) echo --test=pie ;;
-    mod | entry | declare) echo --test=prepare ;;
+    registry | entry) echo --test=prepare ;;
     *) if [ -f "crates/fairdrop/tests/$name.rs" ]; then echo "--test=$name"; else echo --lib; fi ;;
     esac
 }
@@ -46,9 +45,10 @@ more_tests_of() {
     indexed_heap) echo --test=fq ;;
     flow_table) echo --test=flow_valve ;;
     rate_label) echo --test=csfq ;;
+    flow_sample) echo --test=afd --test=care ;;
     token_bucket) echo --test=sfb ;;
     discipline | outcome) echo --lib --test=choke --test=parameters --test=codel ;;
-    stats | time | params | mod | entry | declare) echo --lib --test=choke --test=parameters --test=chokew ;;
+    stats | time | params | registry | entry) echo --lib --test=choke --test=parameters --test=chokew ;;
     droptail) echo --lib --test=choke --test=parameters ;;
     *) echo --lib --test=parameters ;;
     esac

@@ -3,8 +3,16 @@
 pub(crate) mod discipline;
 pub(crate) mod env;
 pub(crate) mod flow_key;
+pub mod notation;
 pub(crate) mod packet;
 pub(crate) mod params;
 pub(crate) mod rate_label;
 pub(crate) mod stats;
 pub(crate) mod time;
+
+pub(crate) use discipline::{Departures, Discipline, DisciplineInfo, Family};
+pub(crate) use env::{Env, MOST_REDRAWS, Stream, draw_below, unit_interval};
+pub(crate) use packet::{Ecn, Hosts, Meta, Packet};
+pub(crate) use params::{ParamError, ParamSpec, ParamValue, Valid, require};
+pub(crate) use stats::{Backlog, DropCause, Stats};
+pub(crate) use time::Time;

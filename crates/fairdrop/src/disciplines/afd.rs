@@ -11,18 +11,13 @@
 //! Computer Communication Review 33(2), 2003.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, draw_below, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time, draw_below,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{FlowPlace, FlowSample, LeakyFifo, Slot, Storage, places_for};
 
 /// Most places of a shadow buffer.
 const LARGEST_SHADOW: u32 = 1_000_000;
@@ -61,24 +56,15 @@ impl Registered for AfdParams {
         report: "Keeps a sample of recent arrivals, estimates from it what each flow sends, and drops the excess over \
                  a fair share that the queue's length sets.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Pan, Breslau, Prabhakar, Shenker 2003",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Afd<H, Ring<H, M>, M::Of<u64>, M::Of<FlowPlace<u32>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let shadow = take(memory, self.shadow as usize, self.limit)?;
-        let flows = take(memory, places_for(self.shadow), self.limit)?;
-        let ring = ring(memory, self.limit)?;
-        Afd::new(self, ring, shadow, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Afd, |params|
+        ring,
+        shadow: u64 = params.shadow as usize,
+        flows: FlowPlace<u32> = places_for(params.shadow),
+    );
 }
 
 /// AFD over a FIFO. `R` holds the shadow buffer, `F` how often each flow is in it.
@@ -89,20 +75,12 @@ pub struct Afd<H, S, R, F> {
     /// The queue's distance from its target at the last update, in packets.
     last_error: f64,
     next_update: Time,
-    shadow: R,
-    /// Places of the shadow buffer that are taken.
-    sampled: usize,
-    counts: FlowTable<F>,
+    shadow: FlowSample<R, F>,
     fifo: LeakyFifo<H, S>,
     stats: Stats,
 }
 
-impl<H, S, R, F> Afd<H, S, R, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    R: AsRef<[u64]> + AsMut<[u64]>,
-    F: AsRef<[FlowPlace<u32>]> + AsMut<[FlowPlace<u32>]>,
-{
+impl<H, S: Storage<Slot<H>>, R: Storage<u64>, F: Storage<FlowPlace<u32>>> Afd<H, S, R, F> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with a shadow buffer of at least `shadow` places and
     /// [`crate::places_for`] as many flows. Updates are at multiples of `t_update`.
     ///
@@ -111,18 +89,11 @@ where
     pub fn new(params: AfdParams, slots: S, shadow: R, places: F) -> Result<Self, ParamError> {
         params.validate()?;
         let fifo = fifo_in(slots, params.limit)?;
-        let enough = shadow.as_ref().len() >= params.shadow as usize;
-        require(
-            enough,
-            "shadow",
-            shadow.as_ref().len() as f64,
-            "at least as many places as the parameter says",
-        )?;
-        let counts = FlowTable::new(places, params.shadow)?;
+        let shadow = FlowSample::new(shadow, places, "shadow", params.shadow)?;
         let (fair_share, last_error) = (f64::from(params.shadow), -params.q_target);
         let next_update = params.t_update;
         let stats = Stats::default();
-        Ok(Self { params, fair_share, last_error, next_update, shadow, sampled: 0, counts, fifo, stats })
+        Ok(Self { params, fair_share, last_error, next_update, shadow, fifo, stats })
     }
 
     /// The waiting packets.
@@ -137,7 +108,7 @@ where
 
     /// Places of the shadow buffer that `flow` has.
     pub fn count(&self, flow: u64) -> u32 {
-        self.counts.get(flow).copied().unwrap_or(0)
+        self.shadow.count(flow)
     }
 
     /// Makes all updates due until `now`: the first one with the queue's change, the others without.
@@ -177,41 +148,19 @@ where
         if unit_interval(env.random(Stream::AfdSample)) * every >= f64::from(len) {
             return;
         }
-        let full = self.sampled == self.params.shadow as usize;
-        let places = u64::from(self.params.shadow);
-        let at = if full {
+        let place = if self.shadow.is_full() {
+            let places = u64::from(self.params.shadow);
             draw_below(places, Stream::AfdSample, env, &mut self.stats.stuck_draws)
         } else {
-            Some(self.sampled as u64)
+            Some(self.shadow.len() as u64)
         };
-        let place = at.and_then(|at| self.shadow.as_mut().get_mut(at as usize));
-        let Some(place) = place else { return };
-        let old = core::mem::replace(place, flow);
-        if full {
-            self.forget(old);
-        } else {
-            self.sampled += 1;
-        }
-        if let Some(count) = self.counts.get_or_insert(flow, || env.flow_key(), || 0) {
-            *count += 1;
-        }
-    }
-
-    /// One place less for `flow`.
-    fn forget(&mut self, flow: u64) {
-        match self.counts.get_mut(flow) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(self.counts.remove(flow)),
+        if let Some(place) = place {
+            self.shadow.put(place as usize, flow, || env.flow_key(), |_, _| {});
         }
     }
 }
 
-impl<H, S, R, F> Discipline<H> for Afd<H, S, R, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    R: AsRef<[u64]> + AsMut<[u64]>,
-    F: AsRef<[FlowPlace<u32>]> + AsMut<[FlowPlace<u32>]>,
-{
+impl<H, S: Storage<Slot<H>>, R: Storage<u64>, F: Storage<FlowPlace<u32>>> Discipline<H> for Afd<H, S, R, F> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
@@ -231,13 +180,7 @@ where
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

@@ -11,16 +11,13 @@
 //! 2018, from memory, beside two programs of others after it, in P4 and for ns-3, which have the same rules.
 
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
 use crate::contract::flow_key::{column, siphash};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, facts, take};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
+    require,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Rows of the sketch; each takes 16 bits of a flow's hash.
 const ROWS: u32 = 4;
@@ -52,19 +49,15 @@ impl Registered for AfqParams {
                  serves one queue after another. A small sketch, which flows share, counts what each has sent.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
-        timed: false,
         source: "Sharma, Liu, Atreya, Krishnamurthy 2018",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Afq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<()>>, M::Of<u64>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let slots = take(memory, self.limit as usize, self.limit)?;
-        let records = take(memory, self.queues as usize, self.limit)?;
-        let sketch = take(memory, (ROWS * self.columns) as usize, self.limit)?;
-        Afq::new(self, slots, records, sketch)
-    }
+    in_storage!(Afq, |params|
+        slots: PacketSlot<H> = params.limit as usize,
+        records: QueueSlot<()> = params.queues as usize,
+        sketch: u64 = (ROWS * params.columns) as usize,
+    );
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);
@@ -84,12 +77,7 @@ pub struct Afq<H, P, Q, C> {
     stats: Stats,
 }
 
-impl<H, P, Q, C> Afq<H, P, Q, C>
-where
-    P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<()>>,
-    C: Storage<u64>,
-{
+impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<u64>> Afq<H, P, Q, C> {
     /// An empty queue. `slots` has `limit` elements or more, `records` has `queues`, `sketch` four times `columns`.
     ///
     /// # Errors

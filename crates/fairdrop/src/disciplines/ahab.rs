@@ -8,19 +8,15 @@
 //! IEEE/ACM Transactions on Networking 2023; after the authors' program in P4 (`Princeton-Cabernet/AHAB`).
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
 use crate::arithmetic::exp::exp_minus;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::flow_key::{column, siphash};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring, take};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::{Memory, Storage};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time, require,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Rows of the sketch.
 const ROWS: u32 = 3;
@@ -61,23 +57,11 @@ impl Registered for AhabParams {
         report: "Estimates the rate of each sender in a small sketch and drops what exceeds a threshold. The threshold \
                  follows what a slightly higher and a slightly lower one would have admitted.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "MacDavid, Chen, Rexford 2023",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Ahab<H, Ring<H, M>, M::Of<LowPass>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let sketch = take(memory, (ROWS * self.columns) as usize, self.limit)?;
-        let ring = ring(memory, self.limit)?;
-        Ahab::new(self, ring, sketch)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Ahab, |params| ring, sketch: LowPass = (ROWS * params.columns) as usize);
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "above 0")
@@ -134,11 +118,7 @@ pub struct Ahab<H, S, C> {
     stats: Stats,
 }
 
-impl<H, S, C> Ahab<H, S, C>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    C: Storage<LowPass>,
-{
+impl<H, S: Storage<Slot<H>>, C: Storage<LowPass>> Ahab<H, S, C> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with three times `columns` filters in `sketch`. The threshold begins
     /// at the link's rate.
     ///
@@ -266,11 +246,7 @@ fn distance(threshold: f64, delta: u32) -> f64 {
     power / (1_u64 << delta.min(63)) as f64
 }
 
-impl<H, S, C> Discipline<H> for Ahab<H, S, C>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    C: Storage<LowPass>,
-{
+impl<H, S: Storage<Slot<H>>, C: Storage<LowPass>> Discipline<H> for Ahab<H, S, C> {
     #[inline(never)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
@@ -289,13 +265,7 @@ where
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     fn departures_change_internals(&self) -> bool {
         false

@@ -8,16 +8,10 @@
 //!
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe ...", INFOCOM 2000, IV.B.
 
-use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::red::{RedParams, RedQueue, red_queue_calls};
+use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Most entries of the memory.
 pub const MAX_MEMORY: usize = 256;
@@ -74,22 +68,11 @@ impl Registered for BackChokeMemoryParams {
         doc: "RED that first drops an arrival whose flow is among the last few admitted.",
         report: "Remembers the flows of the last few packets let in, and drops an arriving packet of any of them.",
         family: Family::Choke,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Pan, Prabhakar, Psounis 2000, IV.B",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = BackChokeMemory<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit())?;
-        BackChokeMemory::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(BackChokeMemory, ring);
 }
 
 /// Back CHOKe with a memory over a FIFO.
@@ -100,7 +83,7 @@ pub struct BackChokeMemory<H, S> {
     queue: RedQueue<H, S>,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> BackChokeMemory<H, S> {
+impl<H, S: Storage<Slot<H>>> BackChokeMemory<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]) and an empty memory.
     ///
     /// # Errors
@@ -118,13 +101,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> BackChokeMemory<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemory<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for BackChokeMemory<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
         let flow = packet.meta.flow;
-        self.queue.state.update(&self.params.red, self.queue.fifo.len(), env.now());
-        let active = !self.queue.state.below_min_th(&self.params.red);
+        let active = self.queue.count_arrival(&self.params.red, packet.meta.len, env);
         if !active {
             self.memory.clear();
         } else if self.memory.contains(flow) {
@@ -136,25 +117,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemor
         }
     }
 
-    #[inline]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!();
 
     fn departures_change_internals(&self) -> bool {
         false
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }
 

@@ -10,16 +10,12 @@
 //! Source: G. Chatranon, M. Labrador, S. Banerjee, "BLACK: detection and preferential dropping of high bandwidth
 //! unresponsive flows", IEEE ICC 2003. From memory: the article was not at hand.
 
-use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::red::{RedParams, RedQueue, red_queue_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stream, require, unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 const FROM_MEMORY: &str = "Chatranon, Labrador, Banerjee 2003, from memory";
 
@@ -45,23 +41,11 @@ impl Registered for BlackParams {
         report: "Draws a queued packet at each arrival, counts in a short list which flows it meets, and drops what \
                  these hold of the queue above a fair share. RED decides about the rest.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Chatranon, Labrador, Banerjee 2003",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Black<H, Ring<H, M>, M::Of<BlackFlow>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let flows = take(memory, self.flows as usize, self.limit())?;
-        let ring = ring(memory, self.limit())?;
-        Black::new(self, ring, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Black, |params| ring, flows: BlackFlow = params.flows as usize);
 }
 
 /// A flow of the list.
@@ -91,11 +75,7 @@ pub struct Black<H, S, L> {
     queue: RedQueue<H, S>,
 }
 
-impl<H, S, L> Black<H, S, L>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    L: AsRef<[BlackFlow]> + AsMut<[BlackFlow]>,
-{
+impl<H, S: Storage<Slot<H>>, L: Storage<BlackFlow>> Black<H, S, L> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), and an empty list in `list`.
     ///
     /// # Errors
@@ -177,17 +157,11 @@ where
     }
 }
 
-impl<H, S, L> Discipline<H> for Black<H, S, L>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    L: AsRef<[BlackFlow]> + AsMut<[BlackFlow]>,
-{
+impl<H, S: Storage<Slot<H>>, L: Storage<BlackFlow>> Discipline<H> for Black<H, S, L> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        self.queue.state.update(&self.params.red, self.queue.fifo.len(), env.now());
         let flow = packet.meta.flow;
-        if !self.queue.state.below_min_th(&self.params.red) {
+        if self.queue.count_arrival(&self.params.red, packet.meta.len, env) {
             if !self.queue.fifo.is_empty() {
                 self.sample(flow, env);
             }
@@ -199,25 +173,10 @@ where
         self.queue.admit_by_red(&self.params.red, packet, env);
     }
 
-    #[inline]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!();
 
     fn departures_change_internals(&self) -> bool {
         false
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 
     #[inline]

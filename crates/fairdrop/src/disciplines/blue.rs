@@ -8,17 +8,13 @@
 //! University of Michigan CSE-TR-387-99, 1999, section 3.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Who uses these values, for the method of Feng and others.
 const EVALUATION: &str = "Wen, Fang, Sun 2005; the parameter is that of Feng et al. 1999";
@@ -45,22 +41,11 @@ impl Registered for BlueParams {
         report: "Drops at random; a full buffer raises the probability, an idle link lowers it. It does not look at who \
               sends.",
         family: Family::Length,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Feng, Kandlur, Saha, Shin 1999",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Blue<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        Blue::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Blue, ring);
 }
 
 /// BLUE over a FIFO.
@@ -76,7 +61,7 @@ pub struct Blue<H, S> {
     stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Blue<H, S> {
+impl<H, S: Storage<Slot<H>>> Blue<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -138,7 +123,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Blue<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Blue<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Blue<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
@@ -163,13 +148,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Blue<H, S> {
         packet
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

@@ -24,18 +24,13 @@ use super::fq_codel::{Fattest, slots_for};
 use super::outcome::drop_packet;
 use super::sfq::{MOST_QUEUES, salted};
 use crate::arithmetic::virtual_clock::VirtualClock;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
 use crate::contract::flow_key::{reduced, siphash};
-use crate::contract::packet::{Hosts, Packet};
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{ParamTable, Registered, facts, take};
-use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Hosts, Packet, ParamError,
+    Stats, Time, require,
+};
+use crate::declare::{ParamTable, Registered, facts, in_storage, params, words};
+use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Who uses these values.
 const LINUX: &str = "Linux, net/sched/sch_cake.c";
@@ -188,26 +183,16 @@ impl Registered for CakeParams {
                  it shares it among their flows.",
         family: Family::Queues,
         departures: Departures::AnyOrder,
-        timed: false,
         source: "Hoeiland-Joergensen, Taht, Morton 2018",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Cake<
-        H,
-        M::Of<PacketSlot<H>>,
-        M::Of<QueueSlot<CakeQueue>>,
-        M::Of<HeapPlace<Fattest>>,
-        M::Of<CakeHost>,
-    >;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let (limit, queues) = (self.limit(), self.queues as usize);
-        let slots = take(memory, slots_for(limit), limit)?;
-        let records = take(memory, queues, limit)?;
-        let places = take(memory, queues, limit)?;
-        Cake::new(self, slots, records, places, take(memory, queues, limit)?)
-    }
+    in_storage!(Cake, |params|
+        slots: PacketSlot<H> = slots_for(params.limit()),
+        records: QueueSlot<CakeQueue> = params.queues as usize,
+        places: HeapPlace<Fattest> = params.queues as usize,
+        heap: CakeHost = params.queues as usize,
+    );
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);

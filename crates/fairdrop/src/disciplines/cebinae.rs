@@ -13,17 +13,13 @@
 //! authors' program for ns-3 (`eniac/Cebinae`, `cebinae-queue-disc.cc`) and its configurations.
 
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
 use crate::contract::flow_key::siphash;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, facts, take};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time,
+    require,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Hash functions of the cache of flows: a flow is counted where the first finds room, or the second.
 const STAGES: u32 = 2;
@@ -71,19 +67,15 @@ impl Registered for CebinaeParams {
                  had, until others have as much.",
         family: Family::Queues,
         departures: Departures::AnyOrder,
-        timed: false,
         source: "Yu, Sonchack, Liu 2022",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Cebinae<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<()>>, M::Of<CebinaeSlot>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let slots = take(memory, self.limit as usize, self.limit)?;
-        let records = take(memory, 2, self.limit)?;
-        let cache = take(memory, (STAGES * self.slots) as usize, self.limit)?;
-        Cebinae::new(self, slots, records, cache)
-    }
+    in_storage!(Cebinae, |params|
+        slots: PacketSlot<H> = params.limit as usize,
+        records: QueueSlot<()> = 2,
+        cache: CebinaeSlot = (STAGES * params.slots) as usize,
+    );
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);
@@ -193,12 +185,7 @@ pub struct Cebinae<H, P, Q, C> {
     stats: Stats,
 }
 
-impl<H, P, Q, C> Cebinae<H, P, Q, C>
-where
-    P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<()>>,
-    C: Storage<CebinaeSlot>,
-{
+impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<CebinaeSlot>> Cebinae<H, P, Q, C> {
     /// An empty queue. `slots` has `limit` elements or more, `records` two, `cache` twice as many as the parameter `slots` says.
     /// Rounds begin at time 0.
     ///

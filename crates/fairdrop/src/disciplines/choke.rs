@@ -13,16 +13,13 @@
 //! candidates spread along the queue ("Front CHOKe"). RED before the comparison is approximation 1 of A. Tang,
 //! J. Wang, S. Low, "Understanding CHOKe", IEEE/ACM Transactions on Networking 12(4), 2004.
 
-use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, MOST_REDRAWS};
-use crate::contract::packet::{Meta, Packet};
-use crate::contract::params::{ParamError, ParamValue, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
-use crate::storage::memory::Memory;
+use super::red::{RedParams, RedQueue, red_queue_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Meta, Packet, ParamError, ParamValue,
+    require,
+};
+use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::storage::{LeakyFifo, Position, Slot, Storage};
 pub use schedule::{Candidates, MAX_CANDIDATES, MAX_REGIONS, Schedule};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
@@ -149,22 +146,11 @@ impl Registered for ChokeParams {
               When both belong to the same flow, both are dropped. A flow that fills the queue is hit most often, and \
               no state per flow is kept.",
         family: Family::Choke,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Pan, Prabhakar, Psounis 2000",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Choke<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit())?;
-        Choke::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Choke, ring);
 
     fn check(&self) -> Result<(), ParamError> {
         if let Sampling::Cell(size) = self.sampling {
@@ -197,9 +183,7 @@ impl Registered for ChokeParams {
 #[derive(Clone, Debug)]
 pub struct Choke<H, S> {
     params: ChokeParams,
-    /// None of the variants is on: one test for all of them.
-    plain: bool,
-    /// Plain, with one candidate: the path that most arrivals take and that is measured.
+    /// One candidate and no variant: one test for all of them on the path that most arrivals take.
     basic: bool,
     queue: RedQueue<H, S>,
     /// Most that a waiting packet weighs: the largest weight queued since the queue was last empty.
@@ -238,7 +222,7 @@ impl Drawn {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
+impl<H, S: Storage<Slot<H>>> Choke<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -246,13 +230,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     pub fn new(params: ChokeParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
         let queue = RedQueue::new(&params.red, slots)?;
-        let plain = params.draw == DrawFrom::Uniform
+        let basic = params.draw == DrawFrom::Uniform
             && params.sampling == Sampling::Packet
             && params.average_in == AverageIn::Packets
             && params.order == Order::MatchFirst
-            && !params.count_on_match;
-        let basic = plain && params.candidates == Candidates::Fixed(1) && params.red.is_common();
-        Ok(Self { params, plain, basic, queue, heaviest: 1, weight: 0 })
+            && !params.count_on_match
+            && params.candidates == Candidates::Fixed(1)
+            && params.red.is_common();
+        Ok(Self { params, basic, queue, heaviest: 1, weight: 0 })
     }
 
     /// The waiting packets.
@@ -373,7 +358,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
         let wanted = self.params.candidates.at(self.queue.state.avg, &self.params.red);
         let matched = wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env);
-        if matched && !self.plain && self.params.count_on_match {
+        if matched && self.params.count_on_match {
             self.queue.state.count_matched();
         }
         matched
@@ -404,9 +389,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     /// What becomes of an arrival with any number of candidates, from anywhere, before or after RED.
     #[inline(never)]
     fn other_verdict<E: Env<H>>(&mut self, meta: Meta, env: &mut E) -> Option<DropCause> {
-        let length = if self.plain { f64::from(self.queue.fifo.len()) } else { self.length() };
         // The average counts a matched arrival too, and sees the queue before its removal.
         self.queue.state.decay_if_idle(&self.params.red, self.queue.fifo.len(), env.now());
+        let length = self.length();
         self.queue.state.follow(&self.params.red, length);
         let compared = !self.queue.state.below_min_th(&self.params.red);
         if self.params.order == Order::MatchFirst {
@@ -441,7 +426,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Choke<H, S> {
     #[inline(always)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let meta = packet.meta;
@@ -456,7 +441,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
         let verdict = self.other_verdict(meta, env);
         self.queue.stats.arrived.bytes += u64::from(meta.len);
         let queued = self.queue.carry_out(verdict, &self.params.red, packet, env);
-        if queued && !self.plain {
+        if queued {
             self.weigh_in(meta.len);
         }
     }
@@ -464,9 +449,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     #[inline(always)]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = self.queue.dequeue(env);
-        if !self.plain
-            && let Some(packet) = &packet
-        {
+        if let Some(packet) = &packet {
             self.weigh_out(packet.meta.len);
         }
         packet
@@ -479,19 +462,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!(except dequeue);
 
     fn departures_change_internals(&self) -> bool {
         false
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }

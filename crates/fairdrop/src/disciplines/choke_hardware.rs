@@ -16,15 +16,12 @@ use super::choke::{Candidates, MAX_CANDIDATES, MAX_REGIONS};
 use super::droptail::fifo_in;
 use super::outcome::drop_packet;
 use super::red::{RedParams, RedState};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, draw_below};
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::{ParamError, ParamValue, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::{Memory, Storage};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError,
+    ParamValue, Stats, Stream, draw_below, require,
+};
+use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::storage::{LeakyFifo, Slot, Storage};
 pub use list_memory::{ListEntry, MAX_ENTRIES, MAX_FIFOS};
 use list_memory::{ListMemory, State};
 
@@ -151,22 +148,11 @@ impl Registered for ChokeHardwareParams {
                  with, and a match is marked and discarded when it reaches the head.",
         family: Family::Choke,
         departures: Departures::InOrderWithinFlows,
-        timed: false,
         source: "IEEE Micro 2001",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = ChokeHardware<H, Ring<H, M>, M::Of<ListEntry>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let entries = take(memory, usize::from(self.list_limit), self.limit())?;
-        let ring = ring(memory, self.limit())?;
-        ChokeHardware::new(self, ring, entries)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(ChokeHardware, |params| ring, entries: ListEntry = usize::from(params.list_limit));
 
     fn check(&self) -> Result<(), ParamError> {
         self.candidates.check()?;
@@ -689,7 +675,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.data.len(), bytes: self.data.bytes() }
+        self.data.backlog()
     }
 
     fn stats(&self) -> &Stats {

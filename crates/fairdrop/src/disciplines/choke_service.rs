@@ -9,16 +9,12 @@
 //! bandwidth allocation", INFOCOM 2000: both at random in IV.A, both at the back in IV.B.
 
 use super::outcome::drop_packet;
-use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream};
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
-use crate::storage::memory::{Memory, Storage};
+use super::red::{RedParams, RedQueue, red_queue_calls};
+use crate::contract::{
+    Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stream,
+};
+use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::storage::{LeakyFifo, Position, Slot, Storage};
 
 words! {
     /// Where in the queue a packet is taken from.
@@ -55,21 +51,11 @@ impl Registered for ChokeServiceParams {
                  each other: it is for studying models, not for forwarding.",
         family: Family::Choke,
         departures: Departures::AnyOrder,
-        timed: false,
         source: "Pan, Prabhakar, Psounis 2000, IV",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = ChokeService<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit())?;
-        ChokeService::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(ChokeService, ring);
 }
 
 /// CHOKe with one candidate, and an order of service.
@@ -125,9 +111,7 @@ impl<H, S: Storage<Slot<H>>> ChokeService<H, S> {
 impl<H, S: Storage<Slot<H>>> Discipline<H> for ChokeService<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        self.queue.state.update(&self.params.red, self.queue.fifo.len(), env.now());
-        let compared = !self.queue.state.below_min_th(&self.params.red);
+        let compared = self.queue.count_arrival(&self.params.red, packet.meta.len, env);
         if compared && self.drop_match(packet.meta.flow, env) {
             drop_packet(&mut self.queue.stats, env, packet, DropCause::MatchArriving);
         } else {
@@ -149,19 +133,9 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for ChokeService<H, S> {
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!(except dequeue);
 
     fn departures_change_internals(&self) -> bool {
         false
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }

@@ -9,16 +9,14 @@
 //! Source: S. Wen, Y. Fang, H. Sun, "CHOKeW: bandwidth differentiation and TCP protection in core networks", MILCOM
 //! 2005, section II: draws in figure 1, the drawing factor in figure 2 and table I.
 
-use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, ParamValue, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::{Parameter, params};
-use crate::registry::entry::{ParamTable, Registered, Ring, Warning, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::red::{RedParams, RedQueue, red_queue_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, ParamValue, Stream, require,
+    unit_interval,
+};
+use crate::declare::params::Parameter;
+use crate::declare::{ParamTable, Registered, Warning, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Most classes that have a weight of their own.
 pub const MAX_CLASSES: usize = 16;
@@ -122,22 +120,11 @@ impl Registered for ChokeWParams {
         report: "Compares each arriving packet with several queued ones: more while the queue stays long, fewer for \
                  classes of greater weight. It keeps no state per flow.",
         family: Family::Choke,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Wen, Fang, Sun 2005",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = ChokeW<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit())?;
-        ChokeW::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(ChokeW, ring);
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.l_th.is_finite(), "l_th", self.l_th, "0 or more, and finite")?;
@@ -164,7 +151,7 @@ pub struct ChokeW<H, S> {
     queue: RedQueue<H, S>,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
+impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with drawing factor 0.
     ///
     /// # Errors
@@ -235,7 +222,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeW<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for ChokeW<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
@@ -263,13 +250,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeW<H, S> {
         self.queue.dequeue(env)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!(counters);
 
     fn departures_change_internals(&self) -> bool {
         false

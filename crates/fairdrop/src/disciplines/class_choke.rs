@@ -16,15 +16,11 @@ use super::choke::{Candidates, Choke, ChokeParams, MAX_CANDIDATES};
 use super::chokew::{MAX_CLASSES, Weights};
 use super::drr::MOST_QUANTUM;
 use super::red::RedParams;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, Warning, facts, ring, take};
-use crate::storage::leaky_fifo::Slot;
-use crate::storage::memory::{Memory, Storage};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, Env, Family, Packet, ParamError, Stats, require,
+};
+use crate::declare::{ParamTable, Registered, Ring, Warning, facts, params, ring, take};
+use crate::storage::{Memory, Slot, Storage};
 
 params! {
     /// Parameters of [`ClassChoke`].
@@ -52,7 +48,6 @@ impl Registered for ClassChokeParams {
                  weight, so that one class costs the others nothing.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
-        timed: false,
         source: "Pan, Prabhakar, Psounis 2000, footnote 2",
         ..facts::<Self>()
     };

@@ -12,17 +12,13 @@
 
 use super::codel::spacing;
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, drop_packet, mark};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, drop_packet, fifo_calls, mark};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats, Stream, Time,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Packets of the link's size that a packet must at least have waited for before it counts as late (`sch_cake.c`).
 const LEAST_PACKETS: u64 = 4;
@@ -60,22 +56,11 @@ impl Registered for CobaltParams {
         report: "Drops by how long packets wait, and at random where senders do not respond to that. It does not look \
                  at who sends.",
         family: Family::Delay,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Hoeiland-Joergensen, Taht, Morton 2018",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Cobalt<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        Cobalt::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Cobalt, ring);
 
     fn set_link_rate(&mut self, rate_bps: u64) {
         self.mtu_time = Time::from_ns(u64::from(self.mtu) * 8_000_000_000 / rate_bps.max(1));
@@ -245,7 +230,7 @@ pub struct Cobalt<H, S> {
     stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Cobalt<H, S> {
+impl<H, S: Storage<Slot<H>>> Cobalt<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -272,7 +257,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Cobalt<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Cobalt<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Cobalt<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
@@ -295,13 +280,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Cobalt<H, S> {
         None
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

@@ -8,17 +8,10 @@
 //! 2018, section 5 (pseudo-code).
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, mark_or_drop};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, fifo_calls, mark_or_drop};
+use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// `interval / sqrt(count)` in whole nanoseconds, rounded down. Exact: the floor of a root is the root of the floor,
 /// so no digit depends on the platform.
@@ -36,7 +29,7 @@ pub(crate) trait Head<H> {
     fn bytes(&self) -> u64;
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Head<H> for LeakyFifo<H, S> {
+impl<H, S: Storage<Slot<H>>> Head<H> for LeakyFifo<H, S> {
     #[inline]
     fn pop(&mut self) -> Option<Packet<H>> {
         LeakyFifo::pop(self)
@@ -169,22 +162,11 @@ impl Registered for CoDelParams {
         doc: "Drops at the head, ever faster, while packets wait longer than a target for longer than an interval.",
         report: "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
         family: Family::Delay,
-        departures: Departures::InOrder,
-        timed: false,
         source: "RFC 8289",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = CoDel<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        CoDel::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(CoDel, ring);
 }
 
 /// Controlled delay over a FIFO.
@@ -196,7 +178,7 @@ pub struct CoDel<H, S> {
     stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> CoDel<H, S> {
+impl<H, S: Storage<Slot<H>>> CoDel<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -218,7 +200,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> CoDel<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for CoDel<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for CoDel<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
@@ -232,13 +214,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for CoDel<H, S> {
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

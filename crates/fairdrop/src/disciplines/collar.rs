@@ -15,18 +15,14 @@
 //! L. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999. The controller: RFC 9332, appendix A.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet, mark};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::{Ecn, Meta, Packet};
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring, take};
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls, mark};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Meta, Packet, ParamError, Stats, Stream, Time,
+    require, unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::flow_table::PlaceHash;
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::{Memory, Storage};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Ids that lie side by side and that an arrival is compared with at once.
 const BLOCK: usize = 32;
@@ -109,24 +105,15 @@ impl Registered for CollarParams {
         report: "Remembers whose packets left lately. Senders found there often are held to a fair share, which is told \
               from the same comparisons; the waiting time is held near a target.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "this project",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Collar<H, Ring<H, M>, M::Of<u32>, M::Of<SuspectSet>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ids = take(memory, self.ids as usize, self.limit)?;
-        let suspects = take(memory, self.sets as usize, self.limit)?;
-        let ring = ring(memory, self.limit)?;
-        Collar::new(self, ring, ids, suspects)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Collar, |params|
+        ring,
+        ids: u32 = params.ids as usize,
+        suspects: SuspectSet = params.sets as usize,
+    );
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.ids.is_multiple_of(PROBED as u32), "ids", f64::from(self.ids), "a multiple of 128")
@@ -1110,12 +1097,7 @@ pub struct Collar<H, S, I, T, C = PlainBytes> {
     stats: Stats,
 }
 
-impl<H, S, I, T> Collar<H, S, I, T>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    I: Storage<u32>,
-    T: Storage<SuspectSet>,
-{
+impl<H, S: Storage<Slot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> Collar<H, S, I, T> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with its memory in `ids` and its table in `suspects`.
     ///
     /// # Errors
@@ -1146,7 +1128,7 @@ impl<H, S, I, T, C> Collar<H, S, I, T, C> {
 
 impl<H, S, I, T, C> Discipline<H> for Collar<H, S, I, T, C>
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
     I: Storage<u32>,
     T: Storage<SuspectSet>,
     C: Counting,
@@ -1174,13 +1156,7 @@ where
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

@@ -16,16 +16,12 @@ use super::collar::{
     SuspectSet, lesser, matches, moved,
 };
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet, mark};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::{Hosts, Meta, Packet};
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, Stats};
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::{Memory, Storage};
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls, mark};
+use crate::contract::{
+    Discipline, DisciplineInfo, Env, Family, Hosts, Meta, Packet, ParamError, Stats, require,
+};
+use crate::declare::{ParamTable, Registered, Ring, facts, params, ring, take, words};
+use crate::storage::{LeakyFifo, Memory, Slot, Storage};
 
 /// Places of a set of hosts.
 const PLACES: usize = 8;
@@ -79,8 +75,6 @@ impl Registered for CollarHostsParams {
         report: "Remembers whose packets left lately. Hosts found there often are held to a fair share of the link, and each \
                  of their flows to a fair share of that; the waiting time is held near a target.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "this project",
         ..facts::<Self>()
     };
@@ -394,7 +388,7 @@ pub struct CollarHosts<H, S, W, I, T, U> {
 
 impl<H, S, W, I, T, U> CollarHosts<H, S, W, I, T, U>
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
     W: Storage<HostIds>,
     I: Storage<u32>,
     T: Storage<SuspectSet>,
@@ -464,7 +458,7 @@ impl HostIds {
 
 impl<H, S, W, I, T, U> Discipline<H> for CollarHosts<H, S, W, I, T, U>
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
     W: Storage<HostIds>,
     I: Storage<u32>,
     T: Storage<SuspectSet>,
@@ -503,13 +497,7 @@ where
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

@@ -8,16 +8,12 @@
 
 use super::collar::{CollarDecision, CollarParams, CollarVerdict, SuspectSet};
 use super::outcome::{drop_packet, mark};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::{Meta, Packet};
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, facts, take};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet, ParamError, Stats,
+    Time,
+};
+use crate::declare::{ParamTable, Registered, facts, params, take};
+use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 const SHORT: u32 = 0;
 const LONG: u32 = 1;
@@ -49,7 +45,6 @@ impl Registered for CollarSparseParams {
                  send little wait in a FIFO of their own, which goes first.",
         family: Family::Flow,
         departures: Departures::AnyOrder,
-        timed: false,
         source: "this project",
         ..facts::<Self>()
     };
@@ -80,12 +75,7 @@ pub struct CollarSparse<H, P, I, T> {
     stats: Stats,
 }
 
-impl<H, P, I, T> CollarSparse<H, P, I, T>
-where
-    P: Storage<PacketSlot<H>>,
-    I: Storage<u32>,
-    T: Storage<SuspectSet>,
-{
+impl<H, P: Storage<PacketSlot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> CollarSparse<H, P, I, T> {
     /// An empty queue; `slots` has `limit` elements or more, `ids` and `suspects` as many as the parameters say.
     ///
     /// # Errors

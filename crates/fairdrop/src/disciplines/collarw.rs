@@ -10,13 +10,9 @@
 use super::chokew::{MAX_CLASSES, Weights};
 use super::collar::{Collar, CollarDecision, CollarParams, Counting, SMOOTH, SuspectSet};
 use super::droptail::fifo_in;
-use crate::contract::discipline::{Departures, DisciplineInfo, Family};
-use crate::contract::packet::Meta;
-use crate::contract::params::ParamError;
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::{Memory, Storage};
+use crate::contract::{DisciplineInfo, Family, Meta, ParamError};
+use crate::declare::{ParamTable, Registered, Ring, facts, params, ring, take};
+use crate::storage::{LeakyFifo, Memory, Slot, Storage};
 
 params! {
     /// Parameters of [`CollarW`].
@@ -38,8 +34,6 @@ impl Registered for CollarWParams {
         report: "Remembers whose packets left lately. Senders found there often are held to a fair share in proportion \
                  to the weight of their class; the waiting time is held near a target.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "this project",
         ..facts::<Self>()
     };
@@ -134,12 +128,7 @@ impl Counting for ByClass {
 /// COLLAR whose packets count by the weight of their class.
 pub type CollarW<H, S, I, T> = Collar<H, S, I, T, ByClass>;
 
-impl<H, S, I, T> CollarW<H, S, I, T>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    I: Storage<u32>,
-    T: Storage<SuspectSet>,
-{
+impl<H, S: Storage<Slot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> CollarW<H, S, I, T> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with its memory in `ids` and its table in `suspects`.
     ///
     /// # Errors

@@ -10,20 +10,15 @@
 //! fair rate by equation 6 and figure 2 with its two amendments.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
 use crate::arithmetic::exp::{exp_minus, mean_exp_minus};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
 use crate::contract::rate_label::RateLabel;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time, require,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for};
 
 /// A flow is forgotten after this many times `k`, when its old rate weighs 2e-9.
 const FORGOTTEN_AFTER: u64 = 20;
@@ -68,23 +63,11 @@ impl Registered for CsfqParams {
         report: "Drops by the rate that the network's edge wrote on each packet, so that no flow exceeds the fair \
                  rate. Only the edge keeps state per flow.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Stoica, Shenker, Zhang 1998",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Csfq<H, Ring<H, M>, M::Of<FlowPlace<RateEstimate>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let flows = take(memory, self.places(), self.limit)?;
-        let ring = ring(memory, self.limit)?;
-        Csfq::new(self, ring, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Csfq, |params| ring, flows: FlowPlace<RateEstimate> = params.places());
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "1 or more")
@@ -200,7 +183,7 @@ struct Edge<F> {
     swept: Time,
 }
 
-impl<F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>> Edge<F> {
+impl<F: Storage<FlowPlace<RateEstimate>>> Edge<F> {
     /// The rate of `flow` when a packet of `len` bytes arrives; 0 at its first packet.
     #[inline]
     fn rate<H, E: Env<H>>(&mut self, flow: u64, len: u32, params: &CsfqParams, env: &E) -> f64 {
@@ -239,11 +222,7 @@ pub struct Csfq<H, S, F> {
     stats: Stats,
 }
 
-impl<H, S, F> Csfq<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RateEstimate>>> Csfq<H, S, F> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with a table of flows in `places` (see
     /// [`CsfqParams::places`]).
     ///
@@ -310,11 +289,7 @@ where
     }
 }
 
-impl<H, S, F> Discipline<H> for Csfq<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RateEstimate>>> Discipline<H> for Csfq<H, S, F> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
         let (now, len) = (env.now(), packet.meta.len);
@@ -341,13 +316,7 @@ where
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

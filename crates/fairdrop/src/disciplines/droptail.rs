@@ -1,15 +1,9 @@
 //! `DropTail`: a FIFO that drops what does not fit.
 
-use super::outcome::{append_or_overflow, depart};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot, slots_for};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, depart, fifo_calls};
+use crate::contract::{Discipline, DisciplineInfo, Env, Family, Packet, ParamError, Stats, require};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage, slots_for};
 
 params! {
     /// Parameters of [`DropTail`].
@@ -27,22 +21,11 @@ impl Registered for DropTailParams {
         report: "The plain queue: packets leave in the order they came, and one that finds the buffer full is dropped. \
               Whoever sends most fills the buffer and gets most of the link.",
         family: Family::Length,
-        departures: Departures::InOrder,
-        timed: false,
         source: "common practice",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = DropTail<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        DropTail::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(DropTail, ring);
 }
 
 /// A FIFO of at most `limit` packets.
@@ -53,7 +36,7 @@ pub struct DropTail<H, S> {
     stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> DropTail<H, S> {
+impl<H, S: Storage<Slot<H>>> DropTail<H, S> {
     /// An empty queue in `slots` (see [`slots_for`]).
     ///
     /// # Errors
@@ -73,7 +56,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> DropTail<H, S> {
 /// A FIFO in `slots`, once their number is right for `limit`.
 pub(crate) fn fifo_in<H, S>(slots: S, limit: u32) -> Result<LeakyFifo<H, S>, ParamError>
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
 {
     let count = slots.as_ref().len();
     let enough = count >= slots_for(limit) && count.is_power_of_two();
@@ -81,7 +64,7 @@ where
     Ok(LeakyFifo::new(slots))
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for DropTail<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for DropTail<H, S> {
     #[inline(always)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
@@ -93,11 +76,5 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for DropTail<H, S>
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 }

@@ -12,17 +12,13 @@
 //! INFOCOM 1990.
 
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, facts, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
+};
+use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::length_lists::{LengthLists, LengthPlace};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
+use crate::storage::queue_pool::QueueList;
+use crate::storage::{FlowPlace, FlowTable, Memory, PacketSlot, QueuePool, QueueSlot, Storage, places_for};
 
 /// Most bytes that one turn may add.
 pub(crate) const MOST_QUANTUM: u32 = 1_000_000;
@@ -45,12 +41,7 @@ pub(crate) struct Rounds<H, P, Q, L> {
     pub(crate) stats: Stats,
 }
 
-impl<H, P, Q, L> Rounds<H, P, Q, L>
-where
-    P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<Turn>>,
-    L: Storage<LengthPlace>,
-{
+impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<Turn>>, L: Storage<LengthPlace>> Rounds<H, P, Q, L> {
     /// `queues` empty queues that share room for `limit` packets.
     pub(crate) fn new(slots: P, records: Q, places: L, limit: u32, queues: u32) -> Result<Self, ParamError> {
         let pool = QueuePool::new(slots, records, limit as usize, queues as usize)?;
@@ -183,21 +174,16 @@ impl Registered for DrrParams {
         report: "Gives each flow a queue of its own and serves them round-robin, byte for byte.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
-        timed: false,
         source: "Shreedhar, Varghese 1996",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> =
-        Drr<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<LengthPlace>, M::Of<FlowPlace<u32>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let limit = self.limit;
-        let slots = take(memory, limit as usize, limit)?;
-        let records = take(memory, limit as usize, limit)?;
-        let places = take(memory, limit as usize, limit)?;
-        Drr::new(self, slots, records, places, take(memory, places_for(limit), limit)?)
-    }
+    in_storage!(Drr, |params|
+        slots: PacketSlot<H> = params.limit as usize,
+        records: QueueSlot<Turn> = params.limit as usize,
+        places: LengthPlace = params.limit as usize,
+        flows: FlowPlace<u32> = places_for(params.limit),
+    );
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);

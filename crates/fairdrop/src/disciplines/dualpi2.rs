@@ -13,16 +13,12 @@
 //! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A.
 
 use super::outcome::{drop_packet, mark, mark_or_drop};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, facts, take};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats,
+    Stream, Time, unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// The number of the L4S queue in the pool.
 const L4S: u32 = 0;
@@ -70,12 +66,7 @@ impl Registered for DualPi2Params {
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = DualPi2<H, M::Of<PacketSlot<H>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let slots = take(memory, self.limit as usize, self.limit)?;
-        DualPi2::new(self, slots)
-    }
+    in_storage!(DualPi2, |params| slots: PacketSlot<H> = params.limit as usize);
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);

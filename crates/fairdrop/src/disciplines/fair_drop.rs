@@ -11,19 +11,12 @@
 
 use super::droptail::fifo_in;
 use super::fq::Fluid;
-use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::indexed_heap::HeapPlace;
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::{Memory, Storage};
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time, require,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{FlowPlace, FlowTable, HeapPlace, LeakyFifo, Slot, Storage, places_for};
 
 const AUTHORS: &str = "Addanki, Linguaglossa, Roberts, Rossi 2018: the authors' simulation";
 
@@ -53,26 +46,16 @@ impl Registered for FairDropParams {
         report: "Works out what each flow would have waiting if the link were shared bit by bit, and drops arrivals of \
                  flows that have too much there. All packets wait in one queue.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Addanki, Linguaglossa, Roberts, Rossi 2018",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> =
-        FairDrop<H, Ring<H, M>, M::Of<ShadowFlow>, M::Of<HeapPlace<f64>>, M::Of<FlowPlace<u32>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let records = take(memory, self.max_flows as usize, self.limit)?;
-        let heap = take(memory, self.max_flows as usize, self.limit)?;
-        let flows = take(memory, places_for(self.max_flows), self.limit)?;
-        let ring = ring(memory, self.limit)?;
-        FairDrop::new(self, ring, records, heap, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(FairDrop, |params|
+        ring,
+        records: ShadowFlow = params.max_flows as usize,
+        heap: HeapPlace<f64> = params.max_flows as usize,
+        flows: FlowPlace<u32> = places_for(params.max_flows),
+    );
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "above 0")
@@ -106,7 +89,7 @@ pub struct FairDrop<H, S, Q, L, F> {
 
 impl<H, S, Q, L, F> FairDrop<H, S, Q, L, F>
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
     Q: Storage<ShadowFlow>,
     L: Storage<HeapPlace<f64>>,
     F: Storage<FlowPlace<u32>>,
@@ -206,7 +189,7 @@ where
 
 impl<H, S, Q, L, F> Discipline<H> for FairDrop<H, S, Q, L, F>
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
     Q: Storage<ShadowFlow>,
     L: Storage<HeapPlace<f64>>,
     F: Storage<FlowPlace<u32>>,
@@ -228,13 +211,7 @@ where
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     fn departures_change_internals(&self) -> bool {
         false

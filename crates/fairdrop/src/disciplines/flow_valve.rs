@@ -8,19 +8,13 @@
 //! Source: K. Cho, "Flow-valve: embedding a safety-valve in RED", GLOBECOM 1999. The constants are those of its
 //! implementation in ALTQ (`altq_red.c`).
 
-use super::red::{RedParams, RedQueue};
+use super::red::{RedParams, RedQueue, red_queue_calls};
 use crate::arithmetic::elementary::sqrt;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Time, require,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for};
 
 /// Most flows that can be remembered: the one that makes room for another is searched among them.
 const MOST_FLOWS: u32 = 4096;
@@ -57,23 +51,11 @@ impl Registered for FlowValveParams {
         doc: "RED with a valve that shuts out a flow which keeps sending despite heavy loss.",
         report: "RED that also shuts out a flow which keeps sending despite heavy loss, until it pauses.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Cho 1999",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = FlowValve<H, Ring<H, M>, M::Of<FlowPlace<ValveFlow>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let flows = take(memory, places_for(self.max_flows), self.limit())?;
-        let ring = ring(memory, self.limit())?;
-        FlowValve::new(self, ring, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(FlowValve, |params| ring, flows: FlowPlace<ValveFlow> = places_for(params.max_flows));
 
     fn check(&self) -> Result<(), ParamError> {
         let fits = self.back_off <= self.forget_after;
@@ -129,11 +111,7 @@ pub struct FlowValve<H, S, F> {
     drops: u64,
 }
 
-impl<H, S, F> FlowValve<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<ValveFlow>]> + AsMut<[FlowPlace<ValveFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<ValveFlow>>> FlowValve<H, S, F> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with [`crate::places_for`] `max_flows` flows.
     ///
     /// # Errors
@@ -220,11 +198,7 @@ where
     }
 }
 
-impl<H, S, F> Discipline<H> for FlowValve<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<ValveFlow>]> + AsMut<[FlowPlace<ValveFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<ValveFlow>>> Discipline<H> for FlowValve<H, S, F> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
@@ -233,25 +207,9 @@ where
             self.queue.drop(packet, DropCause::Filter, env);
             return;
         }
-        self.queue.state.update(&self.params.red, self.queue.fifo.len(), now);
-        let queued = self.queue.admit_by_red(&self.params.red, packet, env);
+        let queued = self.queue.offer_to_red(&self.params.red, packet, env);
         self.note(flow, !queued, env);
     }
 
-    #[inline]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
-    }
+    red_queue_calls!();
 }

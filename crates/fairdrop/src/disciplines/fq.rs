@@ -19,18 +19,16 @@
 
 use super::chokew::{MAX_CLASSES, Weights};
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, facts, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time,
+    require,
+};
+use crate::declare::{Registered, facts, params, take};
+use crate::storage::queue_pool::QueueList;
+use crate::storage::{
+    FlowPlace, FlowTable, HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage,
+    places_for,
+};
 
 /// What FQ keeps for a flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,7 +150,6 @@ impl Registered for FqParams {
               would finish them.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
-        timed: false,
         source: "Demers, Keshav, Shenker 1989; Parekh, Gallager 1993",
         ..facts::<Self>()
     };

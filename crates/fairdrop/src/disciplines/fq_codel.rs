@@ -17,17 +17,13 @@ use super::codel::{CoDelParams, CoDelState, Head};
 use super::drr::MOST_QUANTUM;
 use super::outcome::drop_packet;
 use super::sfq::{MOST_QUEUES, salted};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{ParamTable, Registered, facts, take};
-use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
+};
+use crate::declare::{ParamTable, Registered, facts, in_storage, params, words};
+use crate::storage::queue_pool::QueueList;
+use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Most packets that one overflow may drop.
 const MOST_DROPPED: u32 = 65_536;
@@ -266,20 +262,15 @@ impl Registered for FqCoDelParams {
         report: "Sorts flows into separate queues served round-robin, each kept short by CoDel.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
-        timed: false,
         source: "RFC 8290",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> =
-        FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue<CoDelState>>>, M::Of<HeapPlace<Fattest>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let (limit, queues) = (self.limit(), self.queues as usize);
-        let slots = take(memory, slots_for(limit), limit)?;
-        let records = take(memory, queues, limit)?;
-        FqCoDel::new(self, slots, records, take(memory, queues, limit)?)
-    }
+    in_storage!(FqCoDel, |params|
+        slots: PacketSlot<H> = slots_for(params.limit()),
+        records: QueueSlot<FlowQueue<CoDelState>> = params.queues as usize,
+        heap: HeapPlace<Fattest> = params.queues as usize,
+    );
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);

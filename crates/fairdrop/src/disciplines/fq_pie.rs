@@ -14,16 +14,12 @@ use super::fq_codel::{Control, FlowQueue, Turns};
 use super::outcome::{drop_packet, mark};
 use super::pie::{PieParams, PieState};
 use super::sfq::{MOST_QUEUES, salted};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, facts, take};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats,
+};
+use crate::declare::{ParamTable, Registered, facts, in_storage, params};
+use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Who uses these values.
 const LINUX: &str = "Linux, net/sched/sch_fq_pie.c";
@@ -55,18 +51,14 @@ impl Registered for FqPieParams {
         report: "Sorts flows into separate queues served round-robin, each kept short by PIE.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
-        timed: false,
         source: "Ramakrishnan et al. 2019",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = FqPie<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<PieQueue>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let (limit, queues) = (self.limit(), self.queues as usize);
-        let slots = take(memory, limit as usize, limit)?;
-        FqPie::new(self, slots, take(memory, queues, limit)?)
-    }
+    in_storage!(FqPie, |params|
+        slots: PacketSlot<H> = params.limit() as usize,
+        heap: QueueSlot<PieQueue> = params.queues as usize,
+    );
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.turns.for_each_waiting(&queue.pool, visit);
@@ -92,11 +84,7 @@ pub struct FqPie<H, P, Q> {
     stats: Stats,
 }
 
-impl<H, P, Q> FqPie<H, P, Q>
-where
-    P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<PieQueue>>,
-{
+impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> FqPie<H, P, Q> {
     /// An empty queue. `slots` has `limit` elements or more, `records` has `queues`.
     ///
     /// # Errors
@@ -140,11 +128,7 @@ where
     }
 }
 
-impl<H, P, Q> Discipline<H> for FqPie<H, P, Q>
-where
-    P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<PieQueue>>,
-{
+impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> Discipline<H> for FqPie<H, P, Q> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);

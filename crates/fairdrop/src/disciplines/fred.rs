@@ -8,17 +8,10 @@
 //! Source: D. Lin, R. Morris, "Dynamics of random early detection", ACM SIGCOMM 1997, section 4 and the pseudo-code of
 //! its appendix; `many_flows` is its section on supporting many flows.
 
-use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::red::{RedParams, RedQueue, red_queue_calls};
+use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError};
+use crate::declare::{ParamTable, Registered, facts, in_storage, params};
+use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for};
 
 const LIN_1997: &str = "Lin, Morris 1997, section 4";
 
@@ -53,23 +46,11 @@ impl Registered for FredParams {
               those with few.",
         report: "RED that also counts the queued packets of each flow and holds every flow to about the same number.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Lin, Morris 1997",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Fred<H, Ring<H, M>, M::Of<FlowPlace<FredFlow>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let flows = take(memory, places_for(self.limit()), self.limit())?;
-        let ring = ring(memory, self.limit())?;
-        Fred::new(self, ring, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Fred, |params| ring, flows: FlowPlace<FredFlow> = places_for(params.limit()));
 }
 
 /// Flow random early drop over a FIFO.
@@ -80,11 +61,7 @@ pub struct Fred<H, S, F> {
     queue: RedQueue<H, S>,
 }
 
-impl<H, S, F> Fred<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<FredFlow>]> + AsMut<[FlowPlace<FredFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Fred<H, S, F> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with a table for as many flows as packets may wait (see
     /// [`crate::places_for`]).
     ///
@@ -139,11 +116,7 @@ where
     }
 }
 
-impl<H, S, F> Discipline<H> for Fred<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<FredFlow>]> + AsMut<[FlowPlace<FredFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Discipline<H> for Fred<H, S, F> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
@@ -185,22 +158,12 @@ where
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!(except dequeue);
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         see("avg", self.average_packets().unwrap_or_default());
         see("active_flows", f64::from(self.active()));
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }
 

@@ -8,16 +8,10 @@
 //! Source: A. Eshete, Y. Jiang, "Protection from unresponsive flows with geometric CHOKe", 2012 (arXiv 1202.0789), of which
 //! the summary was at hand; the bound on the draws and its value are from memory.
 
-use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::red::{RedParams, RedQueue, red_queue_calls};
+use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 params! {
     /// Parameters of [`GChoke`].
@@ -39,22 +33,11 @@ impl Registered for GChokeParams {
         report: "RED that first compares an arriving packet with packets drawn from the queue until one is of another \
                  flow; those before it are dropped with the arrival. It keeps no state per flow.",
         family: Family::Choke,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Eshete, Jiang 2012",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = GChoke<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit())?;
-        GChoke::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(GChoke, ring);
 }
 
 /// gCHOKe over a leaky FIFO.
@@ -64,7 +47,7 @@ pub struct GChoke<H, S> {
     queue: RedQueue<H, S>,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> GChoke<H, S> {
+impl<H, S: Storage<Slot<H>>> GChoke<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -106,36 +89,20 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> GChoke<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for GChoke<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for GChoke<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        self.queue.state.update(&self.params.red, self.queue.fifo.len(), env.now());
-        if !self.queue.state.below_min_th(&self.params.red) && self.drop_matches(packet.meta.flow, env) {
+        let compared = self.queue.count_arrival(&self.params.red, packet.meta.len, env);
+        if compared && self.drop_matches(packet.meta.flow, env) {
             self.queue.drop(packet, DropCause::MatchArriving, env);
         } else {
             self.queue.admit_by_red(&self.params.red, packet, env);
         }
     }
 
-    #[inline]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!();
 
     fn departures_change_internals(&self) -> bool {
         false
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }

@@ -9,17 +9,14 @@
 //! hand. The trials, and how they are steered, are from memory.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::{MOST_UPDATES, Time};
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use crate::contract::time::MOST_UPDATES;
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 const FROM_MEMORY: &str = "Stanojevic, Shorten 2007, from memory";
 
@@ -50,22 +47,11 @@ impl Registered for MlcParams {
         report: "Draws several packets from the queue at each arrival and drops the arrival if all of them belong to \
                  its flow. The queue's length sets how often it tries. It keeps no state per flow.",
         family: Family::Choke,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Stanojevic, Shorten 2007",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Mlc<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        Mlc::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Mlc, ring);
 }
 
 /// MLC(l) over a FIFO.
@@ -79,7 +65,7 @@ pub struct Mlc<H, S> {
     stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Mlc<H, S> {
+impl<H, S: Storage<Slot<H>>> Mlc<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with one trial for each arrival. Updates are at multiples of
     /// `t_update`.
     ///
@@ -166,7 +152,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Mlc<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Mlc<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Mlc<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
@@ -184,13 +170,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Mlc<H, S> {
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

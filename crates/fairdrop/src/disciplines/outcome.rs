@@ -1,9 +1,7 @@
 //! What becomes of a packet, and how it is counted: dropped, marked, queued or sent.
 
-use crate::contract::env::Env;
-use crate::contract::packet::{Ecn, Meta, Packet};
-use crate::contract::stats::{DropCause, Stats};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::contract::{DropCause, Ecn, Env, Meta, Packet, Stats};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Counts a drop and hands the packet back to the host: the one way out other than through the link.
 #[inline(always)]
@@ -50,7 +48,7 @@ pub(super) fn append_or_overflow<H, S, E>(
     env: &mut E,
 ) -> bool
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
     E: Env<H>,
 {
     let has_room = fifo.has_room(limit);
@@ -69,7 +67,7 @@ where
 #[inline(always)]
 pub(super) fn depart<H, S>(fifo: &mut LeakyFifo<H, S>, stats: &mut Stats) -> Option<Packet<H>>
 where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    S: Storage<Slot<H>>,
 {
     let packet = fifo.take_head()?;
     // Apart from each other: side by side the two additions become one on vectors, of more instructions.
@@ -78,3 +76,17 @@ where
     stats.departed.bytes += u64::from(packet.meta.len);
     Some(packet)
 }
+
+/// The calls of [`crate::Discipline`] that follow from `self.fifo` and `self.stats`.
+macro_rules! fifo_calls {
+    () => {
+        fn backlog(&self) -> $crate::Backlog {
+            self.fifo.backlog()
+        }
+
+        fn stats(&self) -> &$crate::Stats {
+            &self.stats
+        }
+    };
+}
+pub(super) use fifo_calls;

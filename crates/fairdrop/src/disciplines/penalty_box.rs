@@ -13,20 +13,12 @@
 //! Transactions on Networking 7(4), 1999, section 4; S. Floyd, K. Fall, K. Tieu, "Estimating arrival rates from the
 //! RED packet drop history", 1998.
 
-use super::red::{RedParams, RedQueue};
+use super::red::{RedParams, RedQueue, red_queue_calls};
 use crate::arithmetic::elementary::{ln, sqrt};
 use crate::arithmetic::token_bucket::TokenBucket;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Time};
+use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for};
 
 /// Most flows that can be remembered.
 const MOST_FLOWS: u32 = 1_000_000;
@@ -76,23 +68,11 @@ impl Registered for PenaltyBoxParams {
         report: "RED that puts flows with more than their part of the drops under one small rate limit, which they \
                  share.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Floyd, Fall 1999",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = PenaltyBox<H, Ring<H, M>, M::Of<FlowPlace<PenaltyFlow>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let flows = take(memory, places_for(self.max_flows), self.limit())?;
-        let ring = ring(memory, self.limit())?;
-        PenaltyBox::new(self, ring, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(PenaltyBox, |params| ring, flows: FlowPlace<PenaltyFlow> = places_for(params.max_flows));
 }
 
 impl PenaltyBoxParams {
@@ -141,11 +121,7 @@ pub struct PenaltyBox<H, S, F> {
     bucket: TokenBucket<f64>,
 }
 
-impl<H, S, F> PenaltyBox<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<PenaltyFlow>]> + AsMut<[FlowPlace<PenaltyFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<PenaltyFlow>>> PenaltyBox<H, S, F> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with [`crate::places_for`] `max_flows` flows. Intervals
     /// end at multiples of `interval`.
     ///
@@ -220,11 +196,7 @@ where
     }
 }
 
-impl<H, S, F> Discipline<H> for PenaltyBox<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<PenaltyFlow>]> + AsMut<[FlowPlace<PenaltyFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<PenaltyFlow>>> Discipline<H> for PenaltyBox<H, S, F> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let (flow, len) = (packet.meta.flow, packet.meta.len);
@@ -235,9 +207,8 @@ where
             self.queue.drop(packet, DropCause::Filter, env);
             return;
         }
-        self.queue.state.update(&self.params.red, self.queue.fifo.len(), now);
         self.arrived = (self.arrived.0 + 1, self.arrived.1 + u64::from(len));
-        if !self.queue.admit_by_red(&self.params.red, packet, env) {
+        if !self.queue.offer_to_red(&self.params.red, packet, env) {
             self.dropped += 1;
             if let Some(state) = self.flows.get_or_insert(flow, || env.flow_key(), PenaltyFlow::default) {
                 state.drops = state.drops.saturating_add(1);
@@ -245,20 +216,5 @@ where
         }
     }
 
-    #[inline]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
-    }
+    red_queue_calls!();
 }

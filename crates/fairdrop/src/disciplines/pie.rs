@@ -16,17 +16,13 @@
 //! 2017: sections 4 and 5, appendix A.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// From this probability on, low delay does not spare an arrival (RFC 8033, 4.1).
 const CERTAINLY_CONGESTED: f64 = 0.2;
@@ -129,22 +125,12 @@ impl Registered for PieParams {
         doc: "Drops arrivals at random, with a probability that steers the waiting time towards a target.",
         report: "Drops at random to hold the waiting time near a target. It does not look at who sends.",
         family: Family::Delay,
-        departures: Departures::InOrder,
         timed: true,
         source: "RFC 8033",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Pie<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        Pie::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Pie, ring);
 }
 
 /// What PIE keeps for one queue.
@@ -236,7 +222,7 @@ pub struct Pie<H, S> {
     stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Pie<H, S> {
+impl<H, S: Storage<Slot<H>>> Pie<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]). Updates are at multiples of `t_update`.
     ///
     /// # Errors
@@ -264,7 +250,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Pie<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Pie<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.state.catch_up(&self.params, env.now());
@@ -287,13 +273,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     fn deadline(&self) -> Option<Time> {
         Some(self.state.next_update)

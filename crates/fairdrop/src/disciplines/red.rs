@@ -10,16 +10,12 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, mark};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, Warning, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
-use crate::storage::memory::Memory;
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats, Stream, Time,
+    require, unit_interval,
+};
+use crate::declare::{Registered, Warning, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Position, Slot, Storage};
 
 const FLOYD_1993: &str = "Floyd, Jacobson 1993";
 
@@ -66,22 +62,11 @@ impl Registered for RedParams {
         report: "Random Early Detection: drops arriving packets at random, more of them the longer the queue has been on \
               average, so that TCP slows down before the buffer is full. It does not look at who sends.",
         family: Family::Length,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Floyd, Jacobson 1993",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Red<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        Red::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Red, ring);
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.min_th.is_finite(), "min_th", self.min_th, "0 or more, and finite")?;
@@ -381,6 +366,35 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     result
 }
 
+/// The calls of [`Discipline`] that follow from `self.queue`, a [`RedQueue`].
+macro_rules! red_queue_calls {
+    () => {
+        #[inline]
+        fn dequeue<E: $crate::Env<H>>(&mut self, env: &mut E) -> Option<$crate::Packet<H>> {
+            self.queue.dequeue(env)
+        }
+
+        red_queue_calls!(except dequeue);
+    };
+    (except dequeue) => {
+        fn average_packets(&self) -> Option<f64> {
+            Some(self.queue.state.avg)
+        }
+
+        red_queue_calls!(counters);
+    };
+    (counters) => {
+        fn backlog(&self) -> $crate::Backlog {
+            self.queue.fifo.backlog()
+        }
+
+        fn stats(&self) -> &$crate::Stats {
+            &self.queue.stats
+        }
+    };
+}
+pub(super) use red_queue_calls;
+
 /// A FIFO under RED's average: what RED and the disciplines that build on it have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct RedQueue<H, S> {
@@ -389,11 +403,32 @@ pub(crate) struct RedQueue<H, S> {
     pub(crate) stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
+impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
     /// An empty queue in `slots`, once they are enough for the limit.
     pub(crate) fn new(params: &RedParams, slots: S) -> Result<Self, ParamError> {
         let fifo = fifo_in(slots, params.limit)?;
         Ok(Self { state: RedState::new(params), fifo, stats: Stats::default() })
+    }
+
+    /// Counts an arrival of `len` bytes and moves the average. Returns whether that has reached `min_th`.
+    #[inline(always)]
+    pub(crate) fn count_arrival<E: Env<H>>(&mut self, params: &RedParams, len: u32, env: &E) -> bool {
+        self.stats.arrived.add(len);
+        self.state.update(params, self.fifo.len(), env.now());
+        !self.state.below_min_th(params)
+    }
+
+    /// Moves the average for an arrival that passed a filter before RED, and does with it what RED does. Returns whether
+    /// it was queued.
+    #[inline(always)]
+    pub(crate) fn offer_to_red<E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        packet: Packet<H>,
+        env: &mut E,
+    ) -> bool {
+        self.state.update(params, self.fifo.len(), env.now());
+        self.admit_by_red(params, packet, env)
     }
 
     /// Drops `packet` and counts why.
@@ -467,10 +502,6 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
         }
         packet
     }
-
-    pub(crate) fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
 }
 
 /// Random early detection over a FIFO.
@@ -480,7 +511,7 @@ pub struct Red<H, S> {
     queue: RedQueue<H, S>,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
+impl<H, S: Storage<Slot<H>>> Red<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -497,7 +528,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Red<H, S> {
     #[inline(always)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let (params, queue) = (&self.params, &mut self.queue);
@@ -513,20 +544,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
         self.queue.dequeue(env)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!(except dequeue);
 
     fn departures_change_internals(&self) -> bool {
         false
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }
 

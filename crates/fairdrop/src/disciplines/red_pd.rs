@@ -12,19 +12,14 @@
 //! Source: R. Mahajan, S. Floyd, D. Wetherall, "Controlling high-bandwidth flows at the congested router", ICNP 2001.
 //! What the paper leaves open is as the authors' scripts for ns-2 (`tcl/ex/red-pd`) have it.
 
-use super::red::{RedParams, RedQueue};
+use super::red::{RedParams, RedQueue, red_queue_calls};
 use crate::arithmetic::elementary::sqrt;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
-use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stream, Time, require,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for};
 
 /// Most lists that can be kept.
 pub const MAX_LISTS: u32 = 8;
@@ -70,23 +65,11 @@ impl Registered for RedPdParams {
         doc: "RED behind a filter that drops packets of the flows which RED drops most.",
         report: "RED that also drops packets of the flows it drops most before they reach the queue.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Mahajan, Floyd, Wetherall 2001",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = RedPd<H, Ring<H, M>, M::Of<FlowPlace<RedPdFlow>>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let flows = take(memory, places_for(self.max_flows), self.limit())?;
-        let ring = ring(memory, self.limit())?;
-        RedPd::new(self, ring, flows)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(RedPd, |params| ring, flows: FlowPlace<RedPdFlow> = places_for(params.max_flows));
 
     fn check(&self) -> Result<(), ParamError> {
         let appearances = f64::from(self.appearances);
@@ -174,11 +157,7 @@ pub struct RedPd<H, S, F> {
     loss: Option<f64>,
 }
 
-impl<H, S, F> RedPd<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<RedPdFlow>]> + AsMut<[FlowPlace<RedPdFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RedPdFlow>>> RedPd<H, S, F> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with [`crate::places_for`] `max_flows` flows.
     ///
     /// # Errors
@@ -273,11 +252,7 @@ where
     }
 }
 
-impl<H, S, F> Discipline<H> for RedPd<H, S, F>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    F: AsRef<[FlowPlace<RedPdFlow>]> + AsMut<[FlowPlace<RedPdFlow>]>,
-{
+impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RedPdFlow>>> Discipline<H> for RedPd<H, S, F> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
@@ -289,9 +264,8 @@ where
             self.queue.drop(packet, DropCause::Filter, env);
             return;
         }
-        self.queue.state.update(&self.params.red, self.queue.fifo.len(), now);
         self.arrived += 1;
-        if !self.queue.admit_by_red(&self.params.red, packet, env) {
+        if !self.queue.offer_to_red(&self.params.red, packet, env) {
             self.dropped += 1;
             let slot = self.slot();
             if let Some(state) = self.flows.get_or_insert(flow, || env.flow_key(), RedPdFlow::default) {
@@ -300,27 +274,12 @@ where
         }
     }
 
-    #[inline]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         see("avg", self.average_packets().unwrap_or_default());
         see("loss", self.loss());
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }
 

@@ -8,16 +8,10 @@
 //! Networking 6(4), 1998, section III. Switch for the form that ns-2 gives it: `ns2_compat`.
 
 use super::outcome::{append_or_overflow, drop_packet};
-use super::red::{RedParams, RedQueue, RedState};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, Stats};
-use crate::registry::declare::params;
-use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::red::{RedParams, RedQueue, RedState, red_queue_calls};
+use crate::contract::{Discipline, DisciplineInfo, Env, Family, Packet, ParamError, require};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 const WEN_2005: &str = "Wen, Fang, Sun 2005, III";
 
@@ -47,22 +41,11 @@ impl Registered for RioParams {
         doc: "Two REDs over one FIFO: packets within their profile (IN) are judged by the IN packets alone.",
         report: "Two REDs over one queue: packets within their profile are judged by their own number, and dropped last.",
         family: Family::Length,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Clark, Fang 1998",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Rio<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit())?;
-        Rio::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Rio, ring);
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.min_th_in.is_finite(), "min_th_in", self.min_th_in, "0 or more, and finite")?;
@@ -91,7 +74,7 @@ pub struct Rio<H, S> {
     queue: RedQueue<H, S>,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Rio<H, S> {
+impl<H, S: Storage<Slot<H>>> Rio<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -141,7 +124,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Rio<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Rio<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Rio<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
@@ -170,22 +153,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Rio<H, S> {
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.queue.stats
-    }
+    red_queue_calls!(except dequeue);
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         see("avg", self.average_packets().unwrap_or_default());
         see("avg_in", self.average_in());
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        Some(self.queue.state.avg)
     }
 }
 

@@ -12,18 +12,14 @@
 //! fairness", INFOCOM 2001.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
 use crate::arithmetic::token_bucket::TokenBucket;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{Registered, Ring, facts, ring, take};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time, require,
+    unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Most hash functions.
 pub const MAX_LEVELS: u32 = 16;
@@ -85,23 +81,11 @@ impl Registered for SfbParams {
         report: "Hashes flows several times into bins, each of which raises or lowers a drop probability of its own. \
                  Flows that do not slow down share a rate limit.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Feng, Kandlur, Saha, Shin 2001",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Sfb<H, Ring<H, M>, M::Of<SfbBin>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let bins = take(memory, self.bins_needed(), self.limit)?;
-        let ring = ring(memory, self.limit)?;
-        Sfb::new(self, ring, bins)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Sfb, |params| ring, bins: SfbBin = params.bins_needed());
 
     fn check(&self) -> Result<(), ParamError> {
         let fits = self.rehash == Time::ZERO || self.warm_up <= self.rehash;
@@ -174,11 +158,7 @@ pub struct Sfb<H, S, B> {
     stats: Stats,
 }
 
-impl<H, S, B> Sfb<H, S, B>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    B: AsRef<[SfbBin]> + AsMut<[SfbBin]>,
-{
+impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
     /// An empty queue in `slots` (see [`crate::slots_for`]). The hash functions change at multiples of `rehash`.
     ///
     /// # Errors
@@ -345,11 +325,7 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-impl<H, S, B> Discipline<H> for Sfb<H, S, B>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    B: AsRef<[SfbBin]> + AsMut<[SfbBin]>,
-{
+impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Discipline<H> for Sfb<H, S, B> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
@@ -377,11 +353,5 @@ where
         Some(packet)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 }

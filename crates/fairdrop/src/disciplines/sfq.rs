@@ -11,18 +11,14 @@
 
 use super::drr::{MOST_QUANTUM, Rounds, Turn};
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, facts, take};
+use crate::contract::{
+    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time,
+    require,
+};
+use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::length_lists::{LengthPlace, lengths_for};
-use crate::storage::memory::{Memory, Storage};
-use crate::storage::queue_pool::{PacketSlot, QueueSlot};
+use crate::storage::{Memory, PacketSlot, QueueSlot, Storage};
 
 /// Most queues.
 pub(crate) const MOST_QUEUES: u32 = 1 << 20;
@@ -59,14 +55,11 @@ impl Registered for SfqParams {
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<LengthPlace>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let (limit, queues) = (self.limit, self.queues);
-        let slots = take(memory, limit as usize, limit)?;
-        let records = take(memory, queues as usize, limit)?;
-        Sfq::new(self, slots, records, take(memory, lengths_for(limit, queues), limit)?)
-    }
+    in_storage!(Sfq, |params|
+        slots: PacketSlot<H> = params.limit as usize,
+        records: QueueSlot<Turn> = params.queues as usize,
+        lengths: LengthPlace = lengths_for(params.limit, params.queues),
+    );
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);
@@ -98,12 +91,7 @@ pub struct Sfq<H, P, Q, L> {
     rounds: Rounds<H, P, Q, L>,
 }
 
-impl<H, P, Q, L> Sfq<H, P, Q, L>
-where
-    P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<Turn>>,
-    L: Storage<LengthPlace>,
-{
+impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<Turn>>, L: Storage<LengthPlace>> Sfq<H, P, Q, L> {
     /// An empty queue. `slots` has `limit` elements or more, `records` has `queues`, `places`
     /// [`crate::lengths_for`] both. The hash changes at multiples of `perturb`.
     ///

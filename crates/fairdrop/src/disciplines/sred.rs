@@ -9,17 +9,13 @@
 //! SRED) and VI (full SRED).
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, Stream, draw_below, unit_interval};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, require};
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::contract::time::Time;
-use crate::registry::declare::params;
-use crate::registry::entry::{Registered, Ring, facts, ring, take};
-use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time, draw_below,
+    require, unit_interval,
+};
+use crate::declare::{Registered, facts, in_storage, params};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Number of flows from which the probability has its bound.
 const MANY_FLOWS: f64 = 256.0;
@@ -53,23 +49,11 @@ impl Registered for SredParams {
         report: "Drops at random by the number of flows, estimated from how often an arriving packet finds its flow in \
                  a list of recent ones.",
         family: Family::Flow,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Ott, Lakshman, Wong 1999",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Sred<H, Ring<H, M>, M::Of<Zombie>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let zombies = take(memory, self.zombies as usize, self.limit)?;
-        let ring = ring(memory, self.limit)?;
-        Sred::new(self, ring, zombies)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Sred, |params| ring, zombies: Zombie = params.zombies as usize);
 }
 
 impl SredParams {
@@ -111,11 +95,7 @@ pub struct Sred<H, S, Z> {
     stats: Stats,
 }
 
-impl<H, S, Z> Sred<H, S, Z>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    Z: AsRef<[Zombie]> + AsMut<[Zombie]>,
-{
+impl<H, S: Storage<Slot<H>>, Z: Storage<Zombie>> Sred<H, S, Z> {
     /// An empty queue in `slots` (see [`crate::slots_for`]), and an empty list in `zombies`.
     ///
     /// # Errors
@@ -179,11 +159,7 @@ where
     }
 }
 
-impl<H, S, Z> Discipline<H> for Sred<H, S, Z>
-where
-    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    Z: AsRef<[Zombie]> + AsMut<[Zombie]>,
-{
+impl<H, S: Storage<Slot<H>>, Z: Storage<Zombie>> Discipline<H> for Sred<H, S, Z> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
@@ -203,13 +179,7 @@ where
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

@@ -9,16 +9,13 @@
 //! section 3.1.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-use crate::contract::env::{Env, MOST_REDRAWS, Stream, draw_below};
-use crate::contract::packet::Packet;
-use crate::contract::params::ParamError;
-use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::{params, words};
-use crate::registry::entry::{Registered, Ring, facts, ring};
-use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
-use crate::storage::memory::Memory;
+use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use crate::contract::{
+    Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Packet, ParamError, Stats, Stream,
+    draw_below,
+};
+use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::storage::{LeakyFifo, Position, Slot, Storage};
 
 /// Steps of the weight between 0.0 and 1.0.
 const TENTHS: u32 = 10;
@@ -52,22 +49,11 @@ impl Registered for WardParams {
         report: "Compares an arriving packet with two queued ones, more often the fuller the buffer. Packets of one \
                  flow that meet are dropped. It keeps neither an average nor state per flow.",
         family: Family::Choke,
-        departures: Departures::InOrder,
-        timed: false,
         source: "Ho, Chan, Chen, section 3.1",
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Ward<H, Ring<H, M>>;
-
-    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ring = ring(memory, self.limit)?;
-        Ward::new(self, ring)
-    }
-
-    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
-        Some(queue.fifo())
-    }
+    in_storage!(Ward, ring);
 }
 
 impl WardParams {
@@ -91,7 +77,7 @@ pub struct Ward<H, S> {
     stats: Stats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Ward<H, S> {
+impl<H, S: Storage<Slot<H>>> Ward<H, S> {
     /// An empty queue in `slots` (see [`crate::slots_for`]).
     ///
     /// # Errors
@@ -163,7 +149,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Ward<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Ward<H, S> {
+impl<H, S: Storage<Slot<H>>> Discipline<H> for Ward<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
@@ -197,13 +183,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Ward<H, S> {
         depart(&mut self.fifo, &mut self.stats)
     }
 
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
-    }
-
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
+    fifo_calls!();
 }
 
 #[cfg(test)]

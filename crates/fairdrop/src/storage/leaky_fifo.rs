@@ -12,6 +12,7 @@
 
 use crate::contract::env::{Env, MOST_REDRAWS, Stream, try_uniform_below};
 use crate::contract::packet::Packet;
+use crate::contract::stats::Backlog;
 
 /// One place of the storage that a host lends to a queue.
 pub type Slot<H> = Option<Packet<H>>;
@@ -79,6 +80,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Packets and bytes waiting.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.len(), bytes: self.bytes }
     }
 
     /// Slots from the oldest to the newest packet, holes included.

@@ -1,5 +1,6 @@
 //! Containers over slices that the host lends.
 
+pub(crate) mod flow_sample;
 pub(crate) mod flow_table;
 #[cfg(feature = "alloc")]
 pub(crate) mod heap;
@@ -8,3 +9,10 @@ pub(crate) mod leaky_fifo;
 pub(crate) mod length_lists;
 pub(crate) mod memory;
 pub(crate) mod queue_pool;
+
+pub(crate) use flow_sample::FlowSample;
+pub(crate) use flow_table::{FlowPlace, FlowTable, places_for};
+pub(crate) use indexed_heap::{HeapPlace, IndexedHeap};
+pub(crate) use leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
+pub(crate) use memory::{Memory, Storage};
+pub(crate) use queue_pool::{PacketSlot, QueuePool, QueueSlot};

@@ -2,7 +2,8 @@
 //! queue has been.
 
 use super::super::red::RedParams;
-use crate::contract::params::{MAX_COUNTS, ParamError, ParamValue, require};
+use crate::contract::params::MAX_COUNTS;
+use crate::contract::{ParamError, ParamValue, require};
 
 /// Most candidates drawn for one arrival.
 pub const MAX_CANDIDATES: usize = 32;

@@ -1,6 +1,6 @@
 //! The memory that linked lists of packets lie in: entries at addresses, each the cell of a packet of one FIFO.
 
-use crate::storage::memory::Storage;
+use crate::storage::Storage;
 
 /// Most entries of a list memory: addresses have 16 bits.
 pub const MAX_ENTRIES: usize = 65_535;

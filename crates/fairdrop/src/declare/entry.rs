@@ -1,11 +1,8 @@
 //! What a discipline tells the registry of itself, in its own file: facts, parameters, the storage it needs.
 
-use crate::contract::discipline::{Discipline, DisciplineInfo};
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, ParamSpec, ParamValue, Valid};
-use crate::registry::limit::LIMIT;
-use crate::storage::leaky_fifo::{LeakyFifo, Slot, slots_for};
-use crate::storage::memory::Memory;
+use crate::contract::{Discipline, DisciplineInfo, Packet, ParamError, ParamSpec, ParamValue, Valid};
+use crate::declare::limit::LIMIT;
+use crate::storage::{LeakyFifo, Memory, Slot, slots_for};
 
 /// What `params!` makes of every set of parameters, for the registry.
 pub trait ParamTable: Clone + Default {
@@ -121,3 +118,50 @@ pub(crate) fn take<T: Default, M: Memory>(
 pub(crate) fn ring<H, M: Memory>(memory: &mut M, limit: u32) -> Result<Ring<H, M>, ParamError> {
     take(memory, slots_for(limit), limit)
 }
+
+/// The part of [`Registered`] that follows from the storage of a discipline: the type of its queue and how it is built.
+///
+/// A discipline with one FIFO names its `ring` first. Other storage follows in the order of the queue's type parameters
+/// and of the arguments of its `new`: name, type of a place, number of places.
+///
+/// ```text
+/// in_storage!(DropTail, ring);
+/// in_storage!(Afd, |params| ring, shadow: u64 = params.shadow as usize, flows: FlowPlace<u32> = places_for(params.shadow));
+/// ```
+macro_rules! in_storage {
+    ($queue:ident, ring) => {
+        in_storage!($queue, |_params| ring);
+    };
+    ($queue:ident, |$params:ident| ring $(, $name:ident: $place:ty = $count:expr)* $(,)?) => {
+        type Queue<H, M: $crate::storage::Memory> = $queue<H, $crate::declare::Ring<H, M> $(, M::Of<$place>)*>;
+
+        fn build<H, M: $crate::storage::Memory>(
+            self,
+            memory: &mut M,
+        ) -> Result<Self::Queue<H, M>, $crate::contract::ParamError> {
+            let ($params, limit) = (&self, $crate::declare::ParamTable::limit(&self));
+            $(let $name = $crate::declare::take(memory, $count, limit)?;)*
+            let ring = $crate::declare::ring(memory, limit)?;
+            $queue::new(self, ring $(, $name)*)
+        }
+
+        fn fifo<H, M: $crate::storage::Memory>(
+            queue: &Self::Queue<H, M>,
+        ) -> Option<&$crate::storage::LeakyFifo<H, $crate::declare::Ring<H, M>>> {
+            Some(queue.fifo())
+        }
+    };
+    ($queue:ident, |$params:ident| $($name:ident: $place:ty = $count:expr),+ $(,)?) => {
+        type Queue<H, M: $crate::storage::Memory> = $queue<H $(, M::Of<$place>)+>;
+
+        fn build<H, M: $crate::storage::Memory>(
+            self,
+            memory: &mut M,
+        ) -> Result<Self::Queue<H, M>, $crate::contract::ParamError> {
+            let ($params, limit) = (&self, $crate::declare::ParamTable::limit(&self));
+            $(let $name = $crate::declare::take(memory, $count, limit)?;)+
+            $queue::new(self $(, $name)+)
+        }
+    };
+}
+pub(crate) use in_storage;

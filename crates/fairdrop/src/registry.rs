@@ -1,22 +1,13 @@
 //! Every discipline behind one type, chosen when a queue is made: one branch per call, no virtual dispatch.
 
+use crate::contract::{
+    Backlog, Discipline, DisciplineInfo, Env, Packet, ParamError, ParamValue, Stats, Time,
+};
+use crate::declare::{ParamTable, Registered, Ring, Warning};
+use crate::storage::{LeakyFifo, Memory};
 use core::fmt;
 
-use crate::contract::discipline::{Discipline, DisciplineInfo};
-use crate::contract::env::Env;
-use crate::contract::packet::Packet;
-use crate::contract::params::{ParamError, ParamValue};
-use crate::contract::stats::{Backlog, Stats};
-use crate::contract::time::Time;
 use crate::disciplines::for_each_discipline;
-use crate::registry::entry::{ParamTable, Registered, Ring, Warning};
-use crate::storage::leaky_fifo::LeakyFifo;
-use crate::storage::memory::Memory;
-
-pub(crate) mod declare;
-pub(crate) mod entry;
-pub(crate) mod limit;
-pub mod notation;
 
 /// What is the same for every discipline, from one line about each: variant and parameters.
 macro_rules! registry {

@@ -1,8 +1,10 @@
 //! Parameters declared once: `params!` makes of one line the field, its documentation, its default, the entry of the
 //! table that hosts read, and the check of its range.
 
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, Valid, read_key, whole_key};
-use crate::contract::time::Time;
+use crate::contract::params::Kind;
+use crate::contract::params::read_key;
+use crate::contract::params::whole_key;
+use crate::contract::{ParamError, ParamSpec, ParamValue, Time, Valid};
 
 /// The type of a field that a parameter is stored in.
 pub trait Parameter: Sized {
@@ -113,10 +115,10 @@ macro_rules! params {
     ($(#[$of:meta])* pub struct $name:ident { limit; $($rest:tt)* }) => {
         params! {
             @next [$(#[$of])*] $name
-            [#[doc = "Packets that may wait."] limit: u32 = $crate::registry::limit::DEFAULT_LIMIT;] [] []
+            [#[doc = "Packets that may wait."] limit: u32 = $crate::declare::limit::DEFAULT_LIMIT;] [] []
             $($rest)*
         }
-        impl $crate::registry::entry::ParamTable for $name {
+        impl $crate::declare::entry::ParamTable for $name {
             const SPECS: &'static [$crate::contract::params::ParamSpec] = Self::SPECS;
             const BASE: Option<&'static str> = None;
 
@@ -126,20 +128,20 @@ macro_rules! params {
 
             fn set_link(&mut self, limit: u32, rate_bps: u64) {
                 self.limit = limit;
-                $crate::registry::entry::Registered::set_link_rate(self, rate_bps);
+                $crate::declare::entry::Registered::set_link_rate(self, rate_bps);
             }
 
             fn set_of(&mut self, owner: &str, name: &str, value: $crate::contract::params::ParamValue<'_>) -> bool {
-                owner == <Self as $crate::registry::entry::Registered>::INFO.name && self.set(name, value)
+                owner == <Self as $crate::declare::entry::Registered>::INFO.name && self.set(name, value)
             }
 
             fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
-                $crate::registry::limit::check_limit(self.limit)?;
+                $crate::declare::limit::check_limit(self.limit)?;
                 self.check_ranges()?;
-                $crate::registry::entry::Registered::check(self)
+                $crate::declare::entry::Registered::check(self)
             }
 
-            fn warning_of_base(&self) -> Option<$crate::registry::entry::Warning> {
+            fn warning_of_base(&self) -> Option<$crate::declare::entry::Warning> {
                 None
             }
         }
@@ -149,35 +151,35 @@ macro_rules! params {
             @next [$(#[$of])*] $name [$(#[doc = $doc])+ $base: $ty = Default::default();] [] []
             $($rest)*
         }
-        impl $crate::registry::entry::ParamTable for $name {
+        impl $crate::declare::entry::ParamTable for $name {
             const SPECS: &'static [$crate::contract::params::ParamSpec] = Self::SPECS;
-            const BASE: Option<&'static str> = Some(<$ty as $crate::registry::entry::Registered>::INFO.name);
+            const BASE: Option<&'static str> = Some(<$ty as $crate::declare::entry::Registered>::INFO.name);
 
             fn limit(&self) -> u32 {
                 self.$base.limit
             }
 
             fn set_link(&mut self, limit: u32, rate_bps: u64) {
-                $crate::registry::entry::ParamTable::set_link(&mut self.$base, limit, rate_bps);
-                $crate::registry::entry::Registered::set_link_rate(self, rate_bps);
+                $crate::declare::entry::ParamTable::set_link(&mut self.$base, limit, rate_bps);
+                $crate::declare::entry::Registered::set_link_rate(self, rate_bps);
             }
 
             fn set_of(&mut self, owner: &str, name: &str, value: $crate::contract::params::ParamValue<'_>) -> bool {
-                if owner == <Self as $crate::registry::entry::Registered>::INFO.name {
+                if owner == <Self as $crate::declare::entry::Registered>::INFO.name {
                     self.set(name, value)
                 } else {
-                    $crate::registry::entry::ParamTable::set_of(&mut self.$base, owner, name, value)
+                    $crate::declare::entry::ParamTable::set_of(&mut self.$base, owner, name, value)
                 }
             }
 
             fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
                 self.$base.validate()?;
                 self.check_ranges()?;
-                $crate::registry::entry::Registered::check(self)
+                $crate::declare::entry::Registered::check(self)
             }
 
-            fn warning_of_base(&self) -> Option<$crate::registry::entry::Warning> {
-                $crate::registry::entry::Registered::warning(&self.$base)
+            fn warning_of_base(&self) -> Option<$crate::declare::entry::Warning> {
+                $crate::declare::entry::Registered::warning(&self.$base)
             }
         }
     };
@@ -237,7 +239,7 @@ macro_rules! params {
             fn default() -> Self {
                 let mut params = Self {
                     $base: $base_default,
-                    $($field: <$ty as $crate::registry::declare::Parameter>::ZERO,)*
+                    $($field: <$ty as $crate::declare::params::Parameter>::ZERO,)*
                     $($($plain: $plain_default,)*)?
                 };
                 // As a scenario would.
@@ -253,11 +255,11 @@ macro_rules! params {
                 use $crate::contract::params::Kind::*;
                 &[$($crate::contract::params::ParamSpec {
                     name: stringify!($param),
-                    unit: $crate::registry::declare::unit_of($kind, concat!($($counts)?)),
+                    unit: $crate::declare::params::unit_of($kind, concat!($($counts)?)),
                     kind: $kind,
                     default: params!(@text $($default)+),
                     alias: params!(@alias $($default)+),
-                    doc: $crate::registry::declare::without_space(concat!($($doc),+)),
+                    doc: $crate::declare::params::without_space(concat!($($doc),+)),
                     source: $source,
                 }),*]
             };
@@ -266,12 +268,12 @@ macro_rules! params {
             /// whether there is one of that kind.
             pub fn set(&mut self, name: &str, value: $crate::contract::params::ParamValue<'_>) -> bool {
                 $(if name == stringify!($field) {
-                    return $crate::registry::declare::Parameter::store(&mut self.$field, value);
+                    return $crate::declare::params::Parameter::store(&mut self.$field, value);
                 })*
-                if let Some((target, value)) = $crate::registry::declare::aliased(Self::SPECS, name, value) {
+                if let Some((target, value)) = $crate::declare::params::aliased(Self::SPECS, name, value) {
                     return self.set(target, value);
                 }
-                $crate::registry::entry::Registered::set_other(self, name, value)
+                $crate::declare::entry::Registered::set_other(self, name, value)
             }
 
             /// Checks every range, then how the values fit together.
@@ -279,15 +281,15 @@ macro_rules! params {
             /// # Errors
             /// Names the first parameter that is not valid.
             pub fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
-                $crate::registry::entry::ParamTable::validate(self)
+                $crate::declare::entry::ParamTable::validate(self)
             }
 
             #[allow(clippy::unnecessary_wraps, clippy::unused_self)]
             fn check_ranges(&self) -> Result<(), $crate::contract::params::ParamError> {
-                $($crate::registry::declare::check_range(
+                $($crate::declare::params::check_range(
                     Self::SPECS,
                     stringify!($field),
-                    $crate::registry::declare::Parameter::shown(&self.$field),
+                    $crate::declare::params::Parameter::shown(&self.$field),
                 )?;)*
                 Ok(())
             }
@@ -331,7 +333,7 @@ macro_rules! words {
             pub const WORDS: &'static [&'static str] = &[$($word),+];
         }
 
-        impl $crate::registry::declare::Parameter for $name {
+        impl $crate::declare::params::Parameter for $name {
             const ZERO: Self = Self::ALL[0];
 
             fn read(value: $crate::contract::params::ParamValue<'_>) -> Option<Self> {
