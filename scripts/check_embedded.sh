@@ -1,17 +1,23 @@
 #!/bin/sh
-# Builds the crate `fairdrop` for two processors without an operating system. A target that is not there and cannot be
-# had is skipped with a message.
+# Builds the crates `fairdrop` and `fairdrop-link` for two processors without an operating system, and checks them for
+# WebAssembly. A target that is not there and cannot be had is skipped with a message.
 set -eu
 cd "$(dirname "$0")/.."
 
+has() {
+    [ -d "$(rustc --print target-libdir --target "$1")" ] ||
+        { command -v rustup >/dev/null && rustup --quiet target add "$1" >/dev/null 2>&1; } ||
+        { echo "embedded: skipped for $1: it is not installed (rustup target add $1)" && false; }
+}
+
+if has wasm32-unknown-unknown; then
+    cargo check --quiet --locked --package fairdrop-link --target wasm32-unknown-unknown
+    echo "embedded: fairdrop-link is checked for wasm32-unknown-unknown"
+fi
 for target in thumbv7em-none-eabihf riscv32imac-unknown-none-elf; do
-    if [ ! -d "$(rustc --print target-libdir --target "$target")" ] &&
-        ! { command -v rustup >/dev/null && rustup --quiet target add "$target" >/dev/null 2>&1; }; then
-        echo "embedded: skipped for $target: it is not installed (rustup target add $target)"
-        continue
-    fi
-    cargo build --quiet --locked --package fairdrop --release --target "$target"
-    echo "embedded: fairdrop builds for $target"
+    has "$target" || continue
+    cargo build --quiet --locked --package fairdrop-link --release --target "$target"
+    echo "embedded: fairdrop and fairdrop-link build for $target"
     command -v llvm-size >/dev/null || continue
     # The code of one discipline alone, with the arithmetic in software that it needs there, optimised for size.
     for alone in choke collar; do

@@ -1,5 +1,5 @@
-//! One direction of a link in logical time: a queue discipline of the [`fairdrop`] crate, the transmitter that it feeds, and
-//! what happens on the way to the other end.
+//! A link beside its queue: rates and their wire overhead, delivery chances, impairments, and the random streams of a queue
+//! discipline of the [`fairdrop`] crate. Simulator, replay and daemon share them.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -69,9 +69,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// Bytes of each point, with three values of the discipline: its average, and two that it decides by.
+    /// Bytes of each point, with two values of the discipline: one without internals has none, one with an average has up to three.
     pub const fn bytes_per_point(groups: usize) -> usize {
-        size_of::<Time>() + size_of::<u32>() * (1 + groups) + 3 * size_of::<f64>()
+        size_of::<Time>() + size_of::<u32>() * (1 + groups) + 2 * size_of::<f64>()
     }
 }
 
