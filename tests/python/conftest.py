@@ -23,12 +23,16 @@ MARK = f"{os.environ.get(processes.VARIABLE, '')}{os.getpid()};"
 NUMBERS = itertools.count()
 
 ROOT = Path(__file__).resolve().parents[2]
+# As `make test` builds it.
+FAIRDROPD = ROOT / "target" / "debug" / "fairdropd"
 # Files that take longest begin first, so that none runs alone at the end.
 SLOW = ("test_pages_followed", "test_extension", "test_own_control", "test_docs", "test_reproduce", "test_characterize")
 
 
 def pytest_configure() -> None:
     os.environ[processes.VARIABLE] = MARK
+    if FAIRDROPD.exists():
+        os.environ.setdefault("FAIRDROPD", str(FAIRDROPD))
     processes.take_signals()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,19 @@ from typing import Any
 VARIABLE = "FAIRDROP_TEST"
 # For cargo where it builds something for one test: nobody looks for a line in it, nor changes it.
 QUICK_BUILD = {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_TEST_DEBUG": "0", "CARGO_INCREMENTAL": "0"}
+
+
+@contextlib.contextmanager
+def kept_build(root: Path) -> Iterator[dict[str, str]]:
+    """The environment for a cargo that keeps what it compiles for the next test, one process at a time.
+
+    Cargo itself holds its lock for compiling alone: a second one would replace a library below the tests of the first.
+    """
+    folder = root / "target" / "new"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield os.environ | QUICK_BUILD | {"CARGO_TARGET_DIR": str(folder)}
 
 
 class Work(subprocess.Popen[Any]):

@@ -21,7 +21,7 @@ from fairdrop import Discipline, param
 from fairdrop.cli.parser import build_parser
 from fairdrop.extension import registry
 from patience import PATIENCE, wait_for
-from processes import QUICK_BUILD, Work
+from processes import Work, kept_build
 from test_replay import packet, pcap
 
 CONGESTED = """\
@@ -704,11 +704,11 @@ def test_new_projects_pass_their_tests(language, fairdrop, root, tmp_path):
     assert made.returncode == 0, made.stderr
     folder = tmp_path / f"my_{language}"
     assert {path for path in folder.rglob("*") if path.is_file()} == {tmp_path / line for line in made.stdout.split()}
-    # What is compiled is kept; the versions are those of the checkout.
-    environment = os.environ | QUICK_BUILD | {"CARGO_TARGET_DIR": str(root / "target" / "new")}
+    # The versions are those of the checkout.
     if language == "rust":
         shutil.copy(root / "Cargo.lock", folder)
-    done = subprocess.run(built(folder, language), cwd=folder, env=environment, capture_output=True, text=True)
+    with kept_build(root) as environment:
+        done = subprocess.run(built(folder, language), cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

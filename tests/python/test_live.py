@@ -176,11 +176,8 @@ def test_the_interval_of_a_difference_is_that_of_welch() -> None:
     assert difference([1.0], [3.0]) == difference([1.0, 1.0], [3.0]) and difference([], [1.0]) is None
 
 
-def test_kernel_tcp(fairdrop: Runner, headline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_tcp(fairdrop: Runner, headline: Path) -> None:
     """Real hosts, where ``fairdropd`` was built and the machine allows namespaces."""
-    built = ROOT / "target" / "debug" / "fairdropd"
-    if built.exists():
-        monkeypatch.setenv("FAIRDROPD", str(built))
     try:
         find_program()
     except ValueError as missing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ from fairdrop.document import document_of
 from fairdrop.extension import registry
 from fairdrop.report.greedy import find_subject
 from fairdrop.scenario import toml_text
-from processes import QUICK_BUILD
+from processes import kept_build
 
 CONGESTED = """\
 duration = 20
@@ -374,14 +373,14 @@ def test_new_projects_pass_their_tests(language, fairdrop, root, tmp_path):
     assert made.returncode == 0, made.stderr
     folder = tmp_path / f"my_{language}"
     assert {path for path in folder.rglob("*") if path.is_file()} == {tmp_path / line for line in made.stdout.split()}
-    environment = os.environ | QUICK_BUILD | {"CARGO_TARGET_DIR": str(root / "target" / "new")}
     command = [sys.executable, "-m", "pytest", "-q"]
     if language == "rust":
         if shutil.which("cargo") is None:
             pytest.skip("there is no cargo")
         shutil.copy(root / "Cargo.lock", folder)
         command = ["cargo", "test", "--quiet", "--offline"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    with kept_build(root) as environment:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

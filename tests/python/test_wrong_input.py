@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -180,6 +182,8 @@ def test_there_are_twenty_of_each():
 
 @pytest.mark.parametrize(("command", "words"), CASES, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else value)
 def test_wrong_input_is_told_and_leaves_nothing(tell, folder, places, command, words):
+    if command == "live" and not shutil.which(os.environ.get("FAIRDROPD", "fairdropd")):
+        pytest.skip("fairdropd, which knows what is valid, is not built")
     before = snapshot(folder)
     given = [str(places.get(word, word)) for word in words]
     status, out, err = tell(*given)
