@@ -106,6 +106,11 @@ impl Impaired {
         self.settings = settings;
     }
 
+    /// When the last packet arrives that none may pass.
+    pub(crate) fn last(&self) -> Time {
+        self.last
+    }
+
     /// Whether bad phases lose the next packet (Elliott 1963): first the phase may change, then the packet may be lost.
     pub fn loses(&mut self) -> bool {
         let Impairments { bad_enter, bad_leave, bad_loss, .. } = self.settings;

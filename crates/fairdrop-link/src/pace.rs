@@ -47,16 +47,22 @@ pub enum Pacer {
 const COMMON_BYTES: [u32; 2] = [1500, 52];
 
 impl Pacer {
-    /// An idle transmitter; a trace begins at `begun`.
+    /// A free transmitter; a trace begins at `begun`.
     pub fn new(pace: Pace, begun: Time) -> Self {
+        Self::for_sizes(pace, COMMON_BYTES, begun)
+    }
+
+    /// The same where most packets are of one of `sizes`.
+    pub fn for_sizes(pace: Pace, sizes: [u32; 2], begun: Time) -> Self {
         match pace {
             Pace::Unlimited => Self::Unlimited,
-            Pace::Rate(bps) => Self::Rate { rate: Rate::new(bps, COMMON_BYTES), wire: Wire::default() },
+            Pace::Rate(bps) => Self::Rate { rate: Rate::new(bps, sizes), wire: Wire::default() },
             Pace::Trace(chances) => Self::Trace(TraceWire::new(chances, begun)),
         }
     }
 
     /// A packet of `bytes` goes into transmission at `ready`: when its last bit has left.
+    #[inline]
     pub fn send(&mut self, ready: Time, bytes: u32) -> Time {
         match self {
             Self::Unlimited => ready,
@@ -69,7 +75,7 @@ impl Pacer {
     pub fn change(&mut self, pace: Pace, now: Time) {
         match (&mut *self, pace) {
             (Self::Rate { rate, wire }, Pace::Rate(bps)) => {
-                let new = Rate::new(bps, COMMON_BYTES);
+                let new = rate.with_bps(bps);
                 wire.change_rate(rate, &new);
                 *rate = new;
             }

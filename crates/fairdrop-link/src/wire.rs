@@ -22,6 +22,11 @@ impl Rate {
         Self { bps, known: sizes.map(|bytes| (bytes, divide(bytes, bps))) }
     }
 
+    /// Another rate, with the same sizes.
+    pub(crate) fn with_bps(&self, bps: u64) -> Self {
+        Self::new(bps, self.known.map(|(bytes, _)| bytes))
+    }
+
     #[inline]
     fn time(&self, bytes: u32) -> TransmissionTime {
         if bytes == self.known[0].0 {

@@ -508,7 +508,7 @@ mod tests {
             ["--down", "10mbit", "--queue", "choke", "--set", "choke.candidates=3", "--delay", "5ms"];
         let two_way = link(&options).unwrap();
         assert_eq!((two_way.down.rate_bps(), two_way.up.rate_bps()), (Some(10_000_000), None));
-        assert_eq!(two_way.up.impairments.delay, Time::from_ns(5_000_000));
+        assert_eq!(two_way.up.channel.delay, Time::from_ns(5_000_000));
         for direction in [&two_way.up, &two_way.down] {
             assert_eq!(direction.queue.discipline, "choke");
             assert_eq!(direction.queue.to_json()["choke"]["candidates"], 3);

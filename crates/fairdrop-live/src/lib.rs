@@ -12,7 +12,6 @@ pub mod frame;
 pub mod host;
 #[cfg(feature = "lab")]
 pub mod lab;
-pub mod link;
 pub mod metrics;
 pub mod os;
 pub mod port;

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use fairdrop::{CATALOGUE, DropCause, Ecn, Meta, Philox, Time};
+use fairdrop::{AnyDiscipline, AnyParams, CATALOGUE, DropCause, Ecn, Heap, Meta, Philox, Time};
 use fairdrop_capture::{KeyKind, LinkType};
 use fairdrop_config::read_chances;
+use fairdrop_link::{Cause, Channel, Fate, Link, LinkConfig, Outcome, Pace};
 use fairdrop_live::host::{Direction, DirectionConfig, Ports, Received, Watch, mailbox};
-use fairdrop_live::link::{Cause, Fate, Impairments, Link, LinkConfig, Outcome, Pace};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
 use fairdrop_sim::{Control, simulate_traced};
@@ -110,16 +110,19 @@ fn watched(scenario: Scenario) -> (Scenario, u32, Vec<TraceEvent>) {
     (scenario, study as u32, from.into_iter().collect())
 }
 
-fn link_config(scenario: &Scenario, number: u32) -> LinkConfig {
+fn link_config(number: u32) -> LinkConfig {
     LinkConfig {
         pace: Pace::Rate(RATE_BPS),
-        queue: scenario.queue.params(RATE_BPS).unwrap(),
-        impairments: Impairments::default(),
+        channel: Channel::default(),
         seed: SEED,
         number,
         flow_key: [0, 0],
         frames: 256,
     }
+}
+
+fn params(scenario: &Scenario) -> AnyParams {
+    scenario.queue.params(RATE_BPS).unwrap()
 }
 
 /// What became of a packet: its number, when, why it was dropped if it was, and its ECN field.
@@ -150,6 +153,7 @@ fn arrivals(events: &[TraceEvent]) -> impl Iterator<Item = &TraceEvent> {
 fn event_of(outcome: &Outcome, number: u64, end: Time) -> Option<Event> {
     let (at, cause) = match outcome.fate {
         Fate::Delivered { sent, .. } => (sent, None),
+        Fate::Duplicated => return None,
         Fate::Dropped(cause) => (outcome.at, Some(cause)),
     };
     let ecn = if cause.is_none() { outcome.meta.ecn } else { Ecn::NotCapable };
@@ -168,7 +172,7 @@ fn without_field_of_dropped(events: Vec<Event>) -> Vec<Event> {
 fn a_link_is_the_simulators_port() {
     for info in CATALOGUE {
         let (scenario, number, events) = simulated(info.name);
-        is_the_port(link_config(&scenario, number), &events, info.name);
+        is_the_port(params(&scenario), link_config(number), &events, info.name);
     }
 }
 
@@ -183,12 +187,9 @@ fn a_traced_link_is_the_simulators_port() {
             Scenario::parse(&text, "mixed.toml", &[]).unwrap().with_discipline(discipline).unwrap();
         let (scenario, number, events) = watched(scenario);
         let mean_bps = scenario.links[number as usize].rate_bps;
-        let config = LinkConfig {
-            pace: Pace::Trace(Arc::new(read_chances(&file).unwrap())),
-            queue: scenario.queue.params(mean_bps).unwrap(),
-            ..link_config(&scenario, number)
-        };
-        is_the_port(config, &events, discipline);
+        let config =
+            LinkConfig { pace: Pace::Trace(Arc::new(read_chances(&file).unwrap())), ..link_config(number) };
+        is_the_port(scenario.queue.params(mean_bps).unwrap(), config, &events, discipline);
     }
 }
 
@@ -200,13 +201,14 @@ fn a_shaped_link_is_the_simulators_port() {
             ["queue.discipline=cake", "queue.cake.rate=900kbit", &format!("queue.cake.framing={framing}")];
         let scenario = Scenario::parse(SCENARIO, "mixed.toml", &settings.map(String::from)).unwrap();
         let (scenario, number, events) = watched(scenario);
-        is_the_port(link_config(&scenario, number), &events, framing);
+        is_the_port(params(&scenario), link_config(number), &events, framing);
     }
 }
 
-fn is_the_port(config: LinkConfig, events: &[TraceEvent], name: &str) {
+fn is_the_port(params: AnyParams, config: LinkConfig, events: &[TraceEvent], name: &str) {
     let end = events.last().unwrap().time;
-    let mut link = Link::new(config, Time::ZERO).unwrap();
+    let discipline = AnyDiscipline::new(params, &mut Heap).unwrap();
+    let mut link = Link::new(discipline, config, Time::ZERO);
     for event in arrivals(events) {
         link.arrive(event.time, event.meta, event.number as u32, || None);
     }
@@ -346,7 +348,8 @@ fn is_the_simulator(
     let mut classes = [0; 64];
     classes[1] = 1;
     let config = DirectionConfig {
-        link: link_config(&scenario, number),
+        link: link_config(number),
+        queue: params(&scenario),
         link_type: LinkType(101),
         flow_key: KeyKind::FiveTuple,
         classes,

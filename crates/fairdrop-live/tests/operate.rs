@@ -152,7 +152,7 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
 }
 
 fn reconciles(report: &Report) -> bool {
-    let dropped = |of: fn(&fairdrop_live::link::Amount) -> u64| report.dropped.values().map(of).sum::<u64>();
+    let dropped = |of: fn(&fairdrop_live::host::Amount) -> u64| report.dropped.values().map(of).sum::<u64>();
     report.arrived.packets
         == report.delivered.packets + report.waiting.packets + dropped(|amount| amount.packets)
         && report.arrived.bytes

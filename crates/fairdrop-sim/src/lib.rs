@@ -6,7 +6,6 @@
 pub mod campaign;
 mod control;
 mod engine;
-mod frame;
 mod huge_pages;
 pub mod memory;
 mod meter;
@@ -22,6 +21,7 @@ mod run;
 pub mod scenario;
 pub mod trace;
 mod transport;
+mod watch;
 
 pub use control::{Control, Late, PARTS};
 pub use engine::Excess;

@@ -9,6 +9,7 @@ use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropCause, Env, Heap, Meta, Packet, ParamError, Philox, Stream,
     Time,
 };
+use fairdrop_link::Environment;
 
 /// Arrivals of one flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +57,7 @@ pub struct HostResult {
 
 struct HostEnv {
     now: Time,
-    streams: [Philox; Stream::COUNT],
+    environment: Environment,
     dropped: Vec<u64>,
 }
 
@@ -66,11 +67,11 @@ impl Env<()> for HostEnv {
     }
 
     fn flow_key(&self) -> [u64; 2] {
-        [0, 0]
+        self.environment.flow_key()
     }
 
     fn random(&mut self, stream: Stream) -> u64 {
-        self.streams[stream as usize].next_u64()
+        self.environment.random(stream)
     }
 
     fn dropped(&mut self, packet: Packet<()>, _cause: DropCause) {
@@ -139,7 +140,7 @@ pub fn queue_host(config: &HostConfig, control: &Control) -> Result<Option<HostR
     let flows = config.sources.len();
     let mut env = HostEnv {
         now: Time::ZERO,
-        streams: fairdrop_link::queue_streams(config.seed, 0),
+        environment: Environment::new(config.seed, 0, [0, 0]),
         dropped: vec![0; flows],
     };
     let mut sources = Sources::new(&config.sources, config.seed);

@@ -5,19 +5,19 @@
 //! when the queue has drained, so every packet has left or was dropped.
 
 use crate::control::{Control, Late};
-use crate::frame::Frame;
 use crate::meter::{QueueMeter, jain_index};
 use crate::own::Fault;
-use crate::port::{HostNumbers, Port};
+use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
     queue_result, rate_bps,
 };
 use crate::scenario::{QueueConfig, QueueError};
 use crate::transport::TransportCount;
-use fairdrop::{Ecn, MAX_LEN, Time};
+use crate::watch::HostNumbers;
+use fairdrop::{MAX_LEN, Meta, Packet, Time};
 use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol, count};
-use fairdrop_link::Rate;
+use fairdrop_link::Pace;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use thiserror::Error;
@@ -132,8 +132,8 @@ pub fn replay(
     let groups = Groups::of(capture);
     let meter =
         QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
-    let rate = Rate::new(config.rate_bps, [1514, 66]);
-    let queue = Port::new((&config.queue, config.rate_bps), rate, meter, (), seed, 0)?;
+    let pace = (Pace::Rate(config.rate_bps), [1514, 66]);
+    let queue = Port::new((&config.queue, config.rate_bps), pace, meter, (), seed, 0)?;
     let mut link = Link { port: queue.with_hosts_of_flows(hosts(capture)), done: None, lost: Vec::new() };
     let scale = |time_ns: u64| Time::from_ns((time_ns as f64 / config.speed) as u64);
     let grid = Time::from_ns((end.ns() / SAMPLES).max(1));
@@ -146,15 +146,8 @@ pub fn replay(
             next_sample = next_sample.after(grid);
         }
         link.send_until(now);
-        let frame = Frame {
-            flow: arrival.flow,
-            len: arrival.wire_len,
-            class: 0,
-            label: 0,
-            ecn: Ecn::NotCapable,
-            handle: index as u32,
-        };
-        link.arrive(now, frame, groups.of_flow[arrival.flow as usize]);
+        let meta = Meta::of_flow(u64::from(arrival.flow), arrival.wire_len);
+        link.arrive(Packet::new(meta, now, index as u32), groups.of_flow[arrival.flow as usize]);
         if index % CHECK_EVERY == 0 {
             part = control.progress(part, now, end);
             if control.is_stopped() {
@@ -198,8 +191,8 @@ impl Link {
         self.port.fault().map_or(Ok(()), |fault| Err(fault.clone()))
     }
 
-    fn arrive(&mut self, now: Time, frame: Frame, group: usize) {
-        if let Some(done) = self.port.arrive(now, || frame, group as u16, &mut self.lost) {
+    fn arrive(&mut self, packet: Packet<u32>, group: usize) {
+        if let Some(done) = self.port.arrive(packet.enqueued, || packet, group as u16, &mut self.lost) {
             self.done = Some(done);
         }
         self.lost.clear();

@@ -12,11 +12,10 @@ use fairdrop_capture::{KeyKind, LinkType};
 use fairdrop_config::{
     CatalogueOnly, Node, Origin, Problem, Problems, QueueConfig, Report, Section, read_chances,
 };
-use fairdrop_link::Chances;
 
 use crate::frame::FramePool;
 use crate::host::DirectionConfig;
-use crate::link::{Impairments, LinkConfig, Pace};
+use fairdrop_link::{Chances, Channel, Impairments, LinkConfig, Pace};
 
 pub use fields::{DIRECTION, TOP};
 
@@ -51,8 +50,8 @@ pub struct Written {
 pub struct OneWay {
     /// When packets may leave.
     pub pace: Pace,
-    /// What happens on the way.
-    pub impairments: Impairments,
+    /// What happens on the way to the other end.
+    pub channel: Channel,
     /// The discipline.
     pub queue: QueueConfig,
     /// What makes a flow.
@@ -154,17 +153,18 @@ impl OneWay {
             (None, Some(common)) => QueueConfig::read(Some(common), "queue", &CatalogueOnly, report),
             (own, _) => QueueConfig::read(own, &format!("{path}.queue"), &CatalogueOnly, report),
         };
-        let impairments = Impairments {
+        let jitter = section.time("jitter").unwrap_or(Time::ZERO);
+        let channel = Channel {
             delay: section.time("delay").unwrap_or(Time::ZERO),
-            jitter: section.time("jitter").unwrap_or(Time::ZERO),
             loss: section.number_or_zero("loss"),
+            impairments: Impairments { jitter, ..Impairments::NONE },
         };
         let pace = pace(&section, report);
         let buffers = section.number("buffers").map(|buffers| buffers as u32);
         Self {
-            buffers: buffers.unwrap_or_else(|| buffers_for(&pace, &impairments, queue.limit)),
+            buffers: buffers.unwrap_or_else(|| buffers_for(&pace, &channel, queue.limit)),
             pace,
-            impairments,
+            channel,
             queue,
             flow_key: section.text("flow_key").and_then(|key| key.parse().ok()).unwrap_or_default(),
             classes: classes(&section),
@@ -209,10 +209,10 @@ impl OneWay {
         frame_bytes: usize,
     ) -> DirectionConfig {
         DirectionConfig {
+            queue: self.params(),
             link: LinkConfig {
                 pace: self.pace.clone(),
-                queue: self.params(),
-                impairments: self.impairments,
+                channel: self.channel,
                 seed,
                 number,
                 flow_key,
@@ -233,8 +233,8 @@ impl OneWay {
 }
 
 /// Packets that may wait, those under way, and some that are being read or written.
-fn buffers_for(pace: &Pace, impairments: &Impairments, limit: u32) -> u32 {
-    let way_s = (impairments.delay.after(impairments.jitter)).seconds();
+fn buffers_for(pace: &Pace, channel: &Channel, limit: u32) -> u32 {
+    let way_s = channel.delay.after(channel.impairments.jitter).seconds();
     let rate_bps = pace.mean_bps().unwrap_or(RATE_OF_UNLIMITED_BPS);
     let under_way = rate_bps as f64 * way_s / 8.0 / MEAN_BYTES as f64;
     (f64::from(limit) + under_way + 128.0).min(f64::from(fields::MOST_BUFFERS)) as u32

@@ -12,9 +12,9 @@ fn both_directions_with_a_queue_for_both_and_one_of_its_own() -> Result<(), Box<
                 [down]\nrate = \"10mbit\"\nloss = 0.01\n[down.queue]\ndiscipline = \"red\"\n";
     let TwoWay { up, down, .. } = parse(text, &["queue.limit=60p", "down.jitter=2ms"])?;
     assert_eq!((up.queue.discipline, up.queue.limit, up.rate_bps()), ("codel", 60, Some(1_000_000)));
-    assert_eq!((up.classes[46], up.classes[0], up.impairments.delay), (1, 0, Time::from_ns(20_000_000)));
-    assert_eq!((down.queue.discipline, down.queue.limit, down.impairments.loss), ("red", 300, 0.01));
-    assert_eq!(down.impairments.jitter, Time::from_ns(2_000_000));
+    assert_eq!((up.classes[46], up.classes[0], up.channel.delay), (1, 0, Time::from_ns(20_000_000)));
+    assert_eq!((down.queue.discipline, down.queue.limit, down.channel.loss), ("red", 300, 0.01));
+    assert_eq!(down.channel.impairments.jitter, Time::from_ns(2_000_000));
     assert_eq!(up.buffers, 60 + 5 + 128, "what waits, what is under way, and some");
     Ok(())
 }

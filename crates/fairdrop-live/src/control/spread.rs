@@ -159,7 +159,7 @@ mod tests {
         let after = TwoWay::parse(&text, &file, &settings).unwrap();
         for (before, after) in before.directions().into_iter().zip(after.directions()) {
             assert_eq!(before.queue.to_json(), after.queue.to_json());
-            assert_eq!(before.impairments, after.impairments);
+            assert_eq!(before.channel, after.channel);
         }
         assert_eq!((after.up.queue.discipline, after.up.queue.limit), ("red", 77));
         assert!(!settings.iter().any(|setting| setting.starts_with("queue.")), "{settings:?}");

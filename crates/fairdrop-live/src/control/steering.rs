@@ -100,7 +100,7 @@ impl Steering {
                 add(Change::Pace(new.pace.clone()), Change::Pace(old.pace.clone()));
             }
             if touched(|part| ["delay", "jitter", "loss"].contains(&part.field.as_str())) {
-                add(Change::Impairments(new.impairments), Change::Impairments(old.impairments));
+                add(Change::Channel(new.channel), Change::Channel(old.channel));
             }
         }
         Ok(steps)

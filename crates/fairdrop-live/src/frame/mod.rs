@@ -13,3 +13,6 @@ pub use join::Join;
 pub use pool::FramePool;
 pub use segment::{Cut, Whole, complete_left_checksum, ip_of_ethernet};
 pub use vnet::{LeftToHardware, Unsummed, VNET_HEADER};
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use super::checksum::{Sum, complete_checksum};
 use super::vnet::{LeftToHardware, Unsummed, VNET_HEADER};
 
 pub(super) const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(super) const UDP: u8 = 17;
 pub(super) const TCP_FIN: u8 = 0x01;
 pub(super) const TCP_PSH: u8 = 0x08;
 pub(super) const TCP_CWR: u8 = 0x80;
@@ -306,6 +306,3 @@ pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
 pub(super) fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
-
-#[cfg(test)]
-mod tests;

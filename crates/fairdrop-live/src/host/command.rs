@@ -2,8 +2,8 @@
 //! every change takes effect at once.
 
 use crate::host::Report;
-use crate::link::{Impairments, Pace};
 use fairdrop::AnyParams;
+use fairdrop_link::{Channel, Pace};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -14,8 +14,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 pub enum Change {
     /// The pace.
     Pace(Pace),
-    /// What happens on the way.
-    Impairments(Impairments),
+    /// What happens on the way to the other end.
+    Channel(Channel),
     /// The discipline or its parameters.
     Queue(AnyParams),
     /// Frame buffers at least.

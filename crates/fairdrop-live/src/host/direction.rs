@@ -6,9 +6,9 @@ use crate::host::report::Aside;
 use crate::host::train::Train;
 use crate::host::waits::Waits;
 use crate::host::{Change, Commands, Group, Lateness, Leaving, Ports, Report, SHORTEST_SLEEP, Watch};
-use crate::link::{Cause, Fate, HostCause, Link, LinkConfig, Outcome};
-use fairdrop::{AnyParams, Ecn, Meta, ParamError, Time};
+use fairdrop::{AnyDiscipline, AnyParams, Ecn, Heap, Meta, ParamError, Time};
 use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType, Protocol};
+use fairdrop_link::{Cause, Fate, HostCause, Link, LinkConfig, Outcome};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -21,6 +21,8 @@ const LONGEST_BATCH: usize = 2 * BATCH;
 pub struct DirectionConfig {
     /// The link.
     pub link: LinkConfig,
+    /// Its discipline, whose limit and rate are set.
+    pub queue: AnyParams,
     /// Link type of the frames.
     pub link_type: LinkType,
     /// What makes a flow.
@@ -81,8 +83,9 @@ impl<W: Watch> Direction<W> {
     /// The discipline refuses its parameters, or there is no memory for its queue.
     pub fn new(config: DirectionConfig, commands: Commands, watch: W, now: Time) -> Result<Self, ParamError> {
         let frames = config.link.frames;
+        let discipline = AnyDiscipline::new(config.queue.clone(), &mut Heap)?;
         Ok(Self {
-            queue: config.link.queue.clone(),
+            queue: config.queue,
             pool: FramePool::new(frames, config.frame_bytes),
             classifier: Classifier::new(config.link_type, config.flow_key, config.link.flow_key),
             classes: config.classes,
@@ -99,7 +102,7 @@ impl<W: Watch> Direction<W> {
             lost_before: 0,
             lost_behind: 0,
             stopping: false,
-            link: Link::new(config.link, now)?,
+            link: Link::new(discipline, config.link, now),
         })
     }
 
@@ -231,14 +234,21 @@ impl<W: Watch> Direction<W> {
         let (mut ended, mut at) = (Ok(()), 0);
         while let Some(&outcome) = self.link.outcomes().get(at) {
             at += 1;
-            let Fate::Delivered { taken, .. } = outcome.fate else {
-                self.conclude(&outcome);
-                continue;
+            let taken = match outcome.fate {
+                Fate::Delivered { taken, .. } => taken,
+                Fate::Dropped(_) => {
+                    self.conclude(&outcome);
+                    continue;
+                }
+                Fate::Duplicated => {
+                    if let Err(error) = self.hand_on_copy(&outcome, ports, open) {
+                        (open, ended) = (false, Err(error));
+                    }
+                    continue;
+                }
             };
             self.waits.record(taken, taken.since(outcome.arrived));
-            if outcome.meta.ecn == Ecn::Ce {
-                self.mark(&outcome);
-            }
+            self.mark(&outcome);
             // Behind the last of what is due, while nothing more is at hand, there is nothing that it could leave together with.
             let alone = at == self.link.outcomes().len() && self.train.is_empty() && !ports.has_more();
             let handed_on = if alone {
@@ -255,10 +265,25 @@ impl<W: Watch> Direction<W> {
     }
 
     fn mark(&mut self, outcome: &Outcome) {
+        if outcome.meta.ecn != Ecn::Ce {
+            return;
+        }
         let ip = self.notes[outcome.handle as usize].ip;
         if ip != NO_IP && frame::mark(self.pool.frame_mut(outcome.handle), usize::from(ip)) {
             self.link.marked(outcome.meta.len);
         }
+    }
+
+    /// Hands on the first of two copies; the buffer is kept for the other.
+    #[cold]
+    fn hand_on_copy(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+        self.mark(outcome);
+        let sent = self.send_train(ports);
+        let taken = if open && sent.is_ok() { self.deliver_alone(outcome.handle, ports) } else { Ok(false) };
+        if !matches!(taken, Ok(true)) {
+            self.link.undeliver(outcome.meta.len);
+        }
+        sent.and(taken.map(drop))
     }
 
     /// Hands on a packet, by itself or with others that are due now.
@@ -366,7 +391,7 @@ impl<W: Watch> Direction<W> {
     fn conclude(&mut self, outcome: &Outcome) {
         let group = &mut self.groups[self.notes[outcome.handle as usize].protocol as usize];
         match outcome.fate {
-            Fate::Delivered { .. } => group.delivered.add(outcome.meta.len),
+            Fate::Delivered { .. } | Fate::Duplicated => group.delivered.add(outcome.meta.len),
             Fate::Dropped(_) => group.dropped.add(outcome.meta.len),
         }
         self.watch.gone(outcome, self.pool.frame(outcome.handle));
@@ -392,9 +417,10 @@ impl<W: Watch> Direction<W> {
                 self.rate_bps = pace.mean_bps();
                 self.link.set_pace(pace, now);
             }
-            Change::Impairments(impairments) => self.link.set_impairments(impairments),
+            Change::Channel(channel) => self.link.set_channel(channel),
             Change::Queue(params) => {
-                self.link.set_queue(params.clone(), now).map_err(|error| error.to_string())?;
+                let discipline = AnyDiscipline::new(params.clone(), &mut Heap);
+                self.link.set_queue(discipline.map_err(|error| error.to_string())?, params.limit(), now);
                 self.queue = params;
             }
             Change::Buffers(frames) => {

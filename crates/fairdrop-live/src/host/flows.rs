@@ -12,8 +12,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use fairdrop::{Meta, Time};
 use fairdrop_capture::{FlowName, KeyKind, LinkType};
 
+use super::amount::Amount;
 use crate::host::{Flow, Report, Watch};
-use crate::link::{Amount, Cause, Fate, Outcome};
+use fairdrop_link::{Cause, Fate, Outcome};
 
 /// Flows in the table.
 pub const ENTRIES: usize = 256;
@@ -251,6 +252,7 @@ impl Watch for Flows {
                 entry.recent += weight;
                 entry.delivered.add(outcome.meta.len);
             }
+            Fate::Duplicated => {}
             Fate::Dropped(cause) => entry.dropped[cause.index()] += 1,
         }
     }

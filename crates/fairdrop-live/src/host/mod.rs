@@ -1,6 +1,7 @@
 //! What drives a link in real time, or in time that a test makes: the loop of one direction, its ports, and those who ask it
 //! questions.
 
+mod amount;
 mod command;
 mod direction;
 mod flows;
@@ -11,6 +12,7 @@ mod train;
 mod waits;
 mod watch;
 
+pub use amount::Amount;
 pub use command::{Change, Commands, Mailbox, Wake, mailbox};
 pub use direction::{Direction, DirectionConfig};
 pub use flows::{Flows, TOLD};

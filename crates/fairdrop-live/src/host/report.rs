@@ -1,10 +1,11 @@
 //! How a link is at one moment, for metrics, control and results.
 
+use super::amount::Amount;
 use crate::host::waits::Waits;
 use crate::host::{Lateness, LatenessReport, Quantiles, Spread};
-use crate::link::{Amount, Cause, Link};
 use fairdrop::{Discipline, Time};
 use fairdrop_capture::FlowName;
+use fairdrop_link::{Cause, Link};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 

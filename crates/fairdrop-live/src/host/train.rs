@@ -2,7 +2,7 @@
 
 use super::Ports;
 use crate::frame::{FramePool, Join, Unsummed};
-use crate::link::Outcome;
+use fairdrop_link::Outcome;
 use std::io;
 
 /// Packets that one frame will stand for, or one call hand on. They keep their buffers until then.

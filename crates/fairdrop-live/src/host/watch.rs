@@ -1,8 +1,8 @@
 //! Those who look on: recorders, tables of flows.
 
 use crate::host::Report;
-use crate::link::{HostCause, Outcome};
 use fairdrop::{Meta, Time};
+use fairdrop_link::{HostCause, Outcome};
 
 /// Sees every packet. Each method is called from the loop: it must not wait.
 pub trait Watch {

@@ -1,7 +1,8 @@
 //! The text format of Prometheus (version 0.0.4), in base units.
 
+use crate::host::Amount;
 use crate::host::{Report, Spread};
-use crate::link::{Amount, Cause};
+use fairdrop_link::Cause;
 use std::fmt::{Display, Write};
 
 /// Content type of [`render`]'s answer.

@@ -1,8 +1,8 @@
 //! The loop's side: records go into the ring, or are left out.
 
 use crate::host::{Recording, Report, Watch};
-use crate::link::{Cause, Fate, HostCause, Outcome};
 use fairdrop::{Meta, Time};
+use fairdrop_link::{Cause, Fate, HostCause, Outcome};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Bytes of the ring of one direction.
@@ -98,7 +98,7 @@ impl Watch for Recorder {
 
     fn gone(&mut self, outcome: &Outcome, frame: &[u8]) {
         let fate = match outcome.fate {
-            Fate::Delivered { .. } => LEFT,
+            Fate::Delivered { .. } | Fate::Duplicated => LEFT,
             Fate::Dropped(cause) => DROPPED + cause.index() as u8,
         };
         self.put(fate, outcome.at, frame.len() as u32, frame);

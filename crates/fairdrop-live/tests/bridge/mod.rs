@@ -3,12 +3,12 @@
 
 use crate::namespace::{Host, PATIENCE, in_namespace, ip};
 use fairdrop::{Meta, Time};
+use fairdrop_link::{Fate, Outcome};
 use fairdrop_live::bridge::{Bridge, BridgeOptions};
 use fairdrop_live::cli::{PortKind, XdpWay};
 use fairdrop_live::config::TwoWay;
 use fairdrop_live::frame::ip_of_ethernet;
 use fairdrop_live::host::{Mailbox, Ports, Report, Watch};
-use fairdrop_live::link::{Fate, Outcome};
 use fairdrop_live::os::xdp::{Place, Wish, XdpSockets};
 use fairdrop_live::os::{Netlink, PacketSocket, RingLayout, Sleeper, confine, interfaces};
 use fairdrop_live::port::{PacketPorts, Receiver};

@@ -8,9 +8,10 @@ use std::sync::mpsc::Receiver;
 
 use fairdrop::{AnyParams, CATALOGUE, Philox, Time};
 use fairdrop_capture::{KeyKind, LinkType};
+use fairdrop_link::{Channel, Impairments, Pace};
 use fairdrop_live::config::TwoWay;
+use fairdrop_live::host::Amount;
 use fairdrop_live::host::{Change, Direction, Flows, Mailbox, Ports, Received, Report, mailbox};
-use fairdrop_live::link::{Amount, Impairments, Pace};
 
 const RAW_IP: LinkType = LinkType(101);
 
@@ -122,11 +123,16 @@ impl Home {
                 self.rate_bps = self.one_of(&RATES);
                 Change::Pace(Pace::Rate(self.rate_bps))
             }
-            1 => Change::Impairments(Impairments {
-                delay: Time::from_ns(self.below(50_000_000)),
-                jitter: Time::from_ns(self.below(10_000_000)),
-                loss: self.below(50) as f64 / 1000.0,
-            }),
+            1 => {
+                let delay = Time::from_ns(self.below(50_000_000));
+                let jitter = Time::from_ns(self.below(10_000_000));
+                let loss = self.below(50) as f64 / 1000.0;
+                Change::Channel(Channel {
+                    delay,
+                    loss,
+                    impairments: Impairments { jitter, ..Impairments::NONE },
+                })
+            }
             2 => Change::Buffers(500 + self.below(1000) as u32),
             // Another discipline, or another limit.
             _ => {

@@ -6,9 +6,8 @@ use super::events::{Kind, Lane};
 use super::links::LinkState;
 use super::packets::InFlight;
 use super::stray::Place;
-use crate::frame::Frame;
 use crate::trace::{About, Tracer};
-use fairdrop::Time;
+use fairdrop::{Meta, Packet, Time};
 
 /// What queues take a packet for.
 #[derive(Clone, Copy)]
@@ -36,8 +35,9 @@ impl<T: Tracer> Engine<'_, T> {
                     port.tracer_mut().about(handle, about);
                 }
                 let (Seen { flow, group, class }, InFlight { len, label, ecn, .. }) = (seen, packet);
-                let frame = || Frame { flow, len: u32::from(len), class, label, ecn, handle };
-                let done = port.arrive(self.now, frame, group, &mut self.lost);
+                let now = self.now;
+                let meta = Meta { flow: u64::from(flow), len: u32::from(len), class, label, ecn };
+                let done = port.arrive(now, || Packet::new(meta, now, handle), group, &mut self.lost);
                 if self.looks_ahead {
                     port.prefetch_ends();
                     self.watch_timer(link);
@@ -90,18 +90,18 @@ impl<T: Tracer> Engine<'_, T> {
     #[inline]
     pub(super) fn on_sent(&mut self, link: u32) {
         let (port, delay) = self.links.port(link);
-        let (frame, done) = port.sent(self.now, &mut self.lost);
+        let (sent, done) = port.sent(self.now, &mut self.lost);
         match done {
             Some(done) => self.schedule_sent(done, link),
             None => self.watch_timer(link),
         }
         self.free_lost();
-        if let Some(frame) = frame {
-            let packet = self.packets.get_mut(frame.handle);
+        if let Some(Packet { meta, handle, .. }) = sent {
+            let packet = self.packets.get_mut(handle);
             packet.hop += 1;
-            packet.label = frame.label;
-            packet.ecn = frame.ecn;
-            self.onward(link, frame.handle, self.now.after(delay));
+            packet.label = meta.label;
+            packet.ecn = meta.ecn;
+            self.onward(link, handle, self.now.after(delay));
         }
     }
 
@@ -120,7 +120,6 @@ impl<T: Tracer> Engine<'_, T> {
     #[cold]
     #[inline(never)]
     fn tend_and_schedule_sent(&mut self, done: Time, link: u32) {
-        let done = self.links.paced(link, self.now, done);
         self.events.push(done, Kind::Sent, link);
         self.prefetch_sent(link);
         self.watch_timer(link);

@@ -4,12 +4,12 @@ use super::carrier::Carrier;
 use super::flows::Flows;
 use crate::control::Control;
 use crate::meter::QueueMeter;
-use crate::port::{HostNumbers, Port};
+use crate::port::Port;
 use crate::scenario::{Group, Link, QueueError, Scenario};
 use crate::trace::Tracer;
+use crate::watch::HostNumbers;
 use fairdrop::Time;
-use fairdrop_link::TraceWire;
-use fairdrop_link::{Rate, Wire};
+use fairdrop_link::{Pace, Rate, Wire};
 
 /// A plain link that several flows share.
 #[derive(Debug)]
@@ -41,12 +41,10 @@ pub enum LinkState<T> {
 #[derive(Debug)]
 pub struct Links<T> {
     states: Vec<LinkState<T>>,
-    /// Every change of a rate: when, of which link, to what.
-    changes: Vec<(Time, u32, Rate)>,
+    /// Every change of a rate: when, of which link, to how many bit/s.
+    changes: Vec<(Time, u32, u64)>,
     /// For each link, the deadline of its discipline that a call is scheduled for.
     armed: Vec<Option<Time>>,
-    /// What paces a link in place of its rate; no entries when all have a rate.
-    traces: Vec<Option<TraceWire>>,
 }
 
 impl<T: Tracer> Links<T> {
@@ -60,15 +58,21 @@ impl<T: Tracer> Links<T> {
     ) -> Result<Option<Self>, QueueError> {
         let sizes = common_sizes(scenario);
         let mut link = |(index, link): (usize, &Link)| -> Result<LinkState<T>, QueueError> {
-            let (rate, delay) = (Rate::new(link.rate_bps, sizes), link.delay);
+            let delay = link.delay;
             let Some(queue) = scenario.queue_of(link) else {
+                let rate = Rate::new(link.rate_bps, sizes);
                 return Ok(LinkState::Plain(SharedPlain { wire: Wire::default(), largest: 0, rate, delay }));
             };
             let groups = flows.group_numbers();
             let meter = QueueMeter::new(groups, scenario.groups.len(), queue.limit);
             let from = scenario.positions_from;
             let meter = if scenario.positions.is_some() { meter.with_positions(from) } else { meter };
-            let port = Port::new((queue, link.rate_bps), rate, meter, tracer(index), seed, index as u32)?;
+            let pace = match &link.trace {
+                Some(trace) => Pace::Trace(trace.chances.clone()),
+                None => Pace::Rate(link.rate_bps),
+            };
+            let (config, tracer) = ((queue, link.rate_bps), tracer(index));
+            let port = Port::new(config, (pace, sizes), meter, tracer, seed, index as u32)?;
             let port = Box::new(port.with_hosts(hosts_on(scenario, index)));
             Ok(LinkState::Port { port, delay })
         };
@@ -81,20 +85,10 @@ impl<T: Tracer> Links<T> {
             }
         }
         let steps = scenario.links.iter().enumerate().flat_map(|(index, link)| {
-            let rate = move |&(at, bps): &(Time, u64)| (at, index as u32, Rate::new(bps, sizes));
-            link.rate_schedule.iter().map(rate)
+            link.rate_schedule.iter().map(move |&(at, bps)| (at, index as u32, bps))
         });
         let armed = vec![None; links.len()];
-        Ok(Some(Self { states: links, changes: steps.collect(), armed, traces: traces(scenario) }))
-    }
-
-    /// When the port of `link` is done with the packet that it has begun to send `now`, which by its rate is at `done`.
-    pub fn paced(&mut self, link: u32, now: Time, done: Time) -> Time {
-        let bytes = self.port_ref(link as usize).map_or(0, Port::sending_bytes);
-        match self.traces.get_mut(link as usize) {
-            Some(Some(trace)) => trace.send(now, bytes),
-            _ => done,
-        }
+        Ok(Some(Self { states: links, changes: steps.collect(), armed }))
     }
 
     /// When each change of a rate is due.
@@ -104,8 +98,8 @@ impl<T: Tracer> Links<T> {
 
     /// Makes change number `change`.
     pub fn change(&mut self, change: u32) {
-        let (_, link, rate) = self.changes[change as usize];
-        self.port(link).0.set_rate(rate);
+        let (at, link, bps) = self.changes[change as usize];
+        self.port(link).0.set_rate(bps, at);
     }
 
     /// Number of links.
@@ -115,7 +109,7 @@ impl<T: Tracer> Links<T> {
 
     /// Whether some discipline has a timer, or a trace paces some link.
     pub fn any_tended(&self) -> bool {
-        !self.traces.is_empty() || self.ports().any(Port::has_timer)
+        self.ports().any(|port| port.has_timer() || port.is_traced())
     }
 
     /// The deadline of the discipline on `link`, when no call as early is scheduled; from now on one is.
@@ -176,15 +170,6 @@ impl<T: Tracer> Links<T> {
             LinkState::Plain(_) => None,
         })
     }
-}
-
-fn traces(scenario: &Scenario) -> Vec<Option<TraceWire>> {
-    if scenario.links.iter().all(|link| link.trace.is_none()) {
-        return Vec::new();
-    }
-    let wire =
-        |link: &Link| link.trace.as_ref().map(|trace| TraceWire::new(trace.chances.clone(), Time::ZERO));
-    scenario.links.iter().map(wire).collect()
 }
 
 /// The hosts of each group as packets on `link` have them: those of its ACKs, where the link is on its way back, come from where

@@ -1,15 +1,7 @@
 //! The values that a discipline decides by, as it names them: mean over time, maximum, and samples on a grid.
 
 use fairdrop::Time;
-
-/// What decides by values that it gives, as [`fairdrop::Discipline`] does.
-pub trait Shows {
-    /// Gives each value with its name, always in the same order.
-    fn internals(&self, see: impl FnMut(&'static str, f64));
-
-    /// Whether a departure may change one.
-    fn departures_change_internals(&self) -> bool;
-}
+use fairdrop_link::Shows;
 
 /// One value.
 #[derive(Clone, Debug)]

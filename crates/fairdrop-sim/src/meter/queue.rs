@@ -5,14 +5,12 @@ use super::end::End;
 use super::flow_count::FlowCount;
 use super::times::Times;
 use super::velocity::{AtPosition, VelocityMeter};
-use crate::frame::Frame;
 use crate::prefetch::{FEW_FLOWS, prefetch};
 use fairdrop::{Backlog, DropCause, Packet, Time};
+use fairdrop_link::NAMED;
 
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
-/// What packets are counted for that are dropped for a cause which a user-defined discipline has named.
-pub const NAMED: DropCause = DropCause::Filter;
 /// Refusals that wait to be counted together.
 const LATE: usize = 16;
 
@@ -222,7 +220,8 @@ impl QueueMeter {
 
     /// The packet that was offered last, of a flow of `group`, waits from now on.
     #[inline(always)]
-    pub fn joined(&mut self, now: Time, &Frame { flow, len, handle, .. }: &Frame, group: u16) {
+    pub fn joined(&mut self, now: Time, packet: &Packet<u32>, group: u16) {
+        let Waiting { flow, len, handle, .. } = Waiting::of(packet);
         self.advance(now);
         self.waiting += 1;
         self.waiting_bytes += u64::from(len);
@@ -556,7 +555,7 @@ impl QueueMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairdrop::{Count, Ecn};
+    use fairdrop::{Count, Meta};
 
     const fn ms(ms: u64) -> Time {
         Time::from_ms(ms)
@@ -568,22 +567,19 @@ mod tests {
     #[test]
     fn a_window_by_hand() {
         let mut meter = QueueMeter::new([0, 1].into_iter(), 2, 10);
-        let frame = |flow: u32, len, handle| {
-            let (class, label, ecn) = (0, 0, Ecn::NotCapable);
-            Frame { flow, len, class, label, ecn, handle }
-        };
+        let packet = |flow, len, handle| Packet::new(Meta::of_flow(flow, len), ms(0), handle);
         let waiting = |flow, len, handle, since| Waiting { flow, len, handle, since: ms(since) };
         for (handle, len) in [(0, 100), (1, 200)] {
             meter.offered(0, len);
-            meter.joined(ms(0), &frame(0, len, handle), 0);
+            meter.joined(ms(0), &packet(0, len, handle), 0);
         }
         meter.taken(ms(500), waiting(0, 100, 0, 0));
         meter.open(ms(1000));
         meter.waits_at_opening(waiting(0, 200, 1, 0));
         meter.offered(0, 300);
-        meter.joined(ms(1000), &frame(0, 300, 2), 0);
+        meter.joined(ms(1000), &packet(0, 300, 2), 0);
         meter.offered(1, 400);
-        meter.joined(ms(2000), &frame(1, 400, 3), 1);
+        meter.joined(ms(2000), &packet(1, 400, 3), 1);
         meter.sent(0, 100);
         meter.taken(ms(3000), waiting(0, 200, 1, 0));
         meter.offered(1, 50);
@@ -626,8 +622,7 @@ mod tests {
         let join = |meter: &mut QueueMeter, handle, draws| {
             meter.offered(0, 100);
             meter.drew(draws);
-            let (class, label, ecn) = (0, 0, Ecn::NotCapable);
-            meter.joined(ms(1), &Frame { flow: 0, len: 100, class, label, ecn, handle }, 0);
+            meter.joined(ms(1), &Packet::new(Meta::of_flow(0, 100), ms(1), handle), 0);
         };
         let waiting = |handle| Waiting { flow: 0, len: 100, handle, since: ms(1) };
         join(&mut meter, 0, 2);

@@ -9,6 +9,7 @@ use super::waiting::{Fixed, Waiting, fixed};
 use fairdrop::{
     Backlog, Count, DropCause, Env, Hosts, LeakyFifo, Packet, Philox, Position, Slot, Stream, Time, slots_for,
 };
+use fairdrop_link::Host;
 
 /// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
 const STREAMS: [&str; Stream::COUNT] = [
@@ -136,18 +137,6 @@ impl<H> Env<H> for Dice {
     }
 
     fn dropped(&mut self, _packet: Packet<H>, _cause: DropCause) {}
-}
-
-/// Beyond [`Env`], what the host of a user-defined queue takes after a call.
-pub trait Host: Env<u32> {
-    /// So many waiting packets were drawn and compared with the one that arrived.
-    fn drew(&mut self, count: u32);
-
-    /// A packet is dropped for a cause that only its discipline has.
-    fn dropped_for(&mut self, packet: Packet<u32>, name: &'static str);
-
-    /// The hosts at the ends of a packet that arrives, where its flow does not have both to itself.
-    fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts>;
 }
 
 /// Where packets wait in one FIFO.

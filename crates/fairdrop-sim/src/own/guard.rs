@@ -1,11 +1,11 @@
 //! Watches a queue of somebody's own: packets are neither lost, nor made, nor changed.
 
-use super::desk::{Desk, Fifo, Host};
+use super::desk::{Desk, Fifo};
 use super::fault::{Fault, Place, Wrong};
-use super::queue::{Gate, OwnQueue, Queue};
-use crate::meter::Shows;
+use super::queue::{Gate, OwnQueue};
 use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
+use fairdrop_link::{Host, Queue, Shows};
 use std::fmt;
 
 /// Calls of a timer after which is looked whether time goes on.

@@ -1,11 +1,10 @@
 //! What a port holds: a discipline of the catalogue, or one of somebody's own.
 
-use super::desk::{Fifo, Host};
+use super::desk::Fifo;
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::queue::Queue;
-use crate::meter::Shows;
 use fairdrop::{AnyDiscipline, Backlog, Count, Discipline, DropCause, Heap, Packet, Time};
+use fairdrop_link::{Queue, Shows};
 
 /// A discipline of either kind. The tag takes no room and no branch of its own: it is one more of the catalogue's.
 #[derive(Debug)]
@@ -101,36 +100,5 @@ impl Shows for Hosted {
             Self::BuiltIn(queue) => Shows::departures_change_internals(queue),
             Self::Own(queue) => queue.departures_change_internals(),
         }
-    }
-}
-
-impl Shows for AnyDiscipline<u32, Heap> {
-    #[inline(always)]
-    fn internals(&self, see: impl FnMut(&'static str, f64)) {
-        Discipline::internals(self, see);
-    }
-
-    fn departures_change_internals(&self) -> bool {
-        Discipline::departures_change_internals(self)
-    }
-}
-
-impl Queue for AnyDiscipline<u32, Heap> {
-    #[inline(always)]
-    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
-        Discipline::enqueue(self, packet, host);
-    }
-
-    #[inline(always)]
-    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
-        Discipline::dequeue(self, host)
-    }
-
-    fn tick(&mut self, host: &mut impl Host) {
-        Discipline::tick(self, host);
-    }
-
-    fn backlog(&self) -> Backlog {
-        Discipline::backlog(self)
     }
 }

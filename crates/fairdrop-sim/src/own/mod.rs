@@ -36,13 +36,12 @@ pub use crate::transport::congestion::{
     SendEvent, Variant, Window,
 };
 pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
-pub use desk::{Cause, Desk, Dice, Fifo, Host, cause_named};
+pub use desk::{Cause, Desk, Dice, Fifo, cause_named};
 pub use fault::{Fault, Place, Wrong};
 pub(crate) use guard::Guarded;
 pub use hosted::Hosted;
 pub use name::kept;
 pub use parts::{Part, PartError, Parts};
-pub(crate) use queue::Queue;
 pub use queue::{Gate, OwnQueue};
 pub use setup::Setup;
 pub use values::Values;

@@ -1,10 +1,9 @@
 //! A discipline behind a pointer: what the generic calls of [`Discipline`] become for queues that are not compiled with
 //! the simulator.
 
-use super::desk::{Desk, Host};
+use super::desk::Desk;
 use super::fault::Wrong;
-use crate::meter::Shows;
-use fairdrop::{Backlog, Count, Discipline, DropCause, Packet, Time};
+use fairdrop::{Count, Discipline, DropCause, Packet, Time};
 
 /// A user-defined queue. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
 ///
@@ -71,21 +70,6 @@ pub trait Gate: Send {
 
     /// Whether the values that it decides by may change as the link falls idle.
     fn departures_change_internals(&self) -> bool;
-}
-
-/// What a port asks of either kind, packet by packet.
-pub trait Queue: Shows {
-    /// As [`Discipline::enqueue`].
-    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host);
-
-    /// As [`Discipline::dequeue`].
-    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>>;
-
-    /// As [`Discipline::tick`].
-    fn tick(&mut self, host: &mut impl Host);
-
-    /// What waits.
-    fn backlog(&self) -> Backlog;
 }
 
 /// A discipline as an [`OwnQueue`], just made.

@@ -1,8 +1,6 @@
-//! What happened to the packets of a link. At any moment arrived = delivered + dropped by cause + waiting, in packets and in
-//! bytes.
+//! Counters of a link. At any moment arrived + duplicated = delivered + dropped by cause + waiting, in packets and in bytes.
 
 use fairdrop::{Count, DropCause};
-use serde::Serialize;
 
 /// Why a packet was dropped by the host rather than by the discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +80,10 @@ pub struct Counters {
     pub arrived: Count,
     /// Packets handed to the port at its end.
     pub delivered: Count,
-    /// Packets in the queue, on the wire, or on their way.
+    /// Packets in the queue, in transmission, or on their way.
     pub waiting: Count,
+    /// Second copies that the link has made of packets.
+    pub duplicated: Count,
     /// Packets that left with a mark they did not come with.
     pub marked: Count,
     dropped: [Count; DropCause::COUNT],
@@ -107,9 +107,15 @@ impl Counters {
         })
     }
 
-    /// A packet of `len` bytes comes. It waits until something else is said of it.
+    /// A packet of `len` bytes comes; it waits until it is delivered or dropped.
     pub(crate) fn arrive(&mut self, len: u32) {
         self.arrived.add(len);
+        self.waiting.add(len);
+    }
+
+    /// The link makes a second copy of a packet.
+    pub(crate) fn duplicate(&mut self, len: u32) {
+        self.duplicated.add(len);
         self.waiting.add(len);
     }
 
@@ -126,7 +132,7 @@ impl Counters {
         self.leave(len);
     }
 
-    /// What was counted as delivered could not be.
+    /// A packet that was counted as delivered was not taken.
     pub(crate) fn undeliver(&mut self, len: u32) {
         self.delivered.packets -= 1;
         self.delivered.bytes -= u64::from(len);
@@ -138,33 +144,13 @@ impl Counters {
         self.waiting.bytes -= u64::from(len);
     }
 
-    /// Whether arrived = delivered + dropped + waiting.
+    /// Whether arrived + duplicated = delivered + dropped + waiting.
     pub fn reconcile(&self) -> bool {
-        let dropped = self.dropped_in_all();
-        self.arrived.packets == self.delivered.packets + dropped.packets + self.waiting.packets
-            && self.arrived.bytes == self.delivered.bytes + dropped.bytes + self.waiting.bytes
-    }
-}
-
-/// Packets and bytes, as documents have them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Amount {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes on the wire.
-    pub bytes: u64,
-}
-
-impl Amount {
-    /// One packet more, of `len` bytes.
-    pub fn add(&mut self, len: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(len);
-    }
-}
-
-impl From<Count> for Amount {
-    fn from(Count { packets, bytes }: Count) -> Self {
-        Self { packets, bytes }
+        let sum = |counts: &[Count]| {
+            counts
+                .iter()
+                .fold((0, 0), |(packets, bytes), count| (packets + count.packets, bytes + count.bytes))
+        };
+        sum(&[self.arrived, self.duplicated]) == sum(&[self.delivered, self.dropped_in_all(), self.waiting])
     }
 }

@@ -1,4 +1,4 @@
-use super::super::join::Join;
+use super::segment::*;
 use super::*;
 use proptest::prelude::*;
 
@@ -242,7 +242,7 @@ proptest! {
                 joined.extend_from_slice(&packet[join.payload()..]);
             }
             prop_assert_eq!(&joined, &of.frame);
-            let read = super::super::LeftToHardware::read(&header);
+            let read = LeftToHardware::read(&header);
             prop_assert_eq!((read.segment, read.checksum), (Some(size), Some(left)));
             let reduced = of.frame[of.transport + 13] & TCP_CWR != 0;
             let kind = if of.v6 { 4 } else { 1 } | if reduced { 0x80 } else { 0 };

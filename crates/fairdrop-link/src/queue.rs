@@ -1,0 +1,129 @@
+//! What a transmitter asks of a queue, and what the queue asks of its host.
+
+use fairdrop::{Backlog, Discipline, DropCause, Env, Hosts, Packet, Time};
+
+/// What packets are counted for that a user-defined discipline drops for a cause with a name of its own.
+pub const NAMED: DropCause = DropCause::Filter;
+
+/// Values that a queue decides by.
+pub trait Shows {
+    /// Gives each value with its name, always in the same order.
+    fn internals(&self, see: impl FnMut(&'static str, f64));
+
+    /// Whether a departure may change one.
+    fn departures_change_internals(&self) -> bool;
+}
+
+/// A queue that feeds a transmitter: every [`Discipline`], and what a host puts around one.
+pub trait Queue: Shows {
+    /// As [`Discipline::enqueue`].
+    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host);
+
+    /// As [`Discipline::dequeue`].
+    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>>;
+
+    /// As [`Discipline::tick`].
+    fn tick(&mut self, host: &mut impl Host);
+
+    /// As [`Discipline::backlog`].
+    fn backlog(&self) -> Backlog;
+}
+
+/// Beyond [`Env`], what a host takes from queues around user-defined disciplines.
+pub trait Host: Env<u32> {
+    /// `count` waiting packets were drawn and compared with the one that arrived.
+    fn drew(&mut self, count: u32);
+
+    /// A packet is dropped for a cause that only its discipline has; it is counted for [`NAMED`].
+    fn dropped_for(&mut self, packet: Packet<u32>, name: &'static str);
+
+    /// The hosts at the ends of a packet that arrives, unless its flow has both to itself.
+    fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts>;
+}
+
+impl<D: Discipline<u32>> Shows for D {
+    #[inline(always)]
+    fn internals(&self, see: impl FnMut(&'static str, f64)) {
+        Discipline::internals(self, see);
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        Discipline::departures_change_internals(self)
+    }
+}
+
+impl<D: Discipline<u32>> Queue for D {
+    #[inline(always)]
+    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
+        Discipline::enqueue(self, packet, host);
+    }
+
+    #[inline(always)]
+    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
+        Discipline::dequeue(self, host)
+    }
+
+    fn tick(&mut self, host: &mut impl Host) {
+        Discipline::tick(self, host);
+    }
+
+    fn backlog(&self) -> Backlog {
+        Discipline::backlog(self)
+    }
+}
+
+/// Watches what happens at a transmitter. All methods do nothing by default; dispatch is static, so what is not watched
+/// costs nothing.
+pub trait Observer {
+    /// What the host knows of an arriving packet beside the packet itself.
+    type Arrival;
+    /// Where the host collects the packets that one call drops.
+    type Lost;
+
+    /// A packet is about to be offered to `queue`.
+    #[inline]
+    fn offered(&mut self, _now: Time, _packet: &Packet<u32>, _queue: &impl Shows) {}
+
+    /// The packet that was offered waits.
+    #[inline]
+    fn joined(&mut self, _now: Time, _packet: &Packet<u32>, _arrival: Self::Arrival) {}
+
+    /// The packet that was offered has been dropped.
+    #[inline]
+    fn refused(&mut self, _packet: &Packet<u32>, _cause: DropCause) {}
+
+    /// A packet is dropped: the one that was offered, or one that waited.
+    #[inline]
+    fn dropped(&mut self, _now: Time, _packet: &Packet<u32>, _drop: Dropped, _lost: &mut Self::Lost) {}
+
+    /// `count` waiting packets were drawn and compared with the one that was offered.
+    #[inline]
+    fn drew(&mut self, _count: u32) {}
+
+    /// A packet goes into transmission.
+    #[inline]
+    fn taken(&mut self, _now: Time, _packet: &Packet<u32>) {}
+
+    /// The last bit of `packet` has left; `queue` is about to be asked for the next.
+    #[inline]
+    fn sent(&mut self, _now: Time, _packet: Option<&Packet<u32>>, _queue: &impl Shows) {}
+
+    /// The deadline of `queue` has come.
+    #[inline]
+    fn ticks(&mut self, _now: Time, _queue: &impl Shows) {}
+
+    /// A call that a packet of `flow` caused has ended with `backlog` waiting. Called with debug assertions only.
+    #[inline]
+    fn settled(&mut self, _flow: u64, _backlog: Backlog) {}
+}
+
+/// A drop by a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// What for.
+    pub cause: DropCause,
+    /// The name that a user-defined discipline gives its cause, which is then counted for [`NAMED`].
+    pub name: Option<&'static str>,
+    /// It is the packet that was offered, which has not waited.
+    pub on_arrival: bool,
+}

@@ -1,0 +1,4 @@
+//! The tests of this crate in one program, since each program is linked on its own.
+
+mod link;
+mod reference;
