@@ -20,7 +20,7 @@ from pathlib import Path
 import fairdrop
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "target" / "release" / "examples" / "cost_of_own"
+PROGRAM = ROOT / "target" / "release" / "examples" / "cost_of_extension"
 PAGE = ROOT / "docs" / "how-to" / "your-own-discipline.md"
 NAMES = {"library": "choke", "rust": "my_choke", "c": "c_choke"}
 
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="runs of each time (5)")
     parser.add_argument("--no-instructions", action="store_true", help="times only")
     options = parser.parse_args()
-    command = ["cargo", "build", "--quiet", "--release", "--package", "fairdrop-plugin", "--example", "cost_of_own"]
+    command = ["cargo", "build", "--quiet", "--release", "--package", "fairdrop-sim", "--example", "cost_of_extension"]
     subprocess.run(command, cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory() as folder:
         measure(Path(folder), options)
@@ -39,7 +39,7 @@ def main() -> None:
 
 def measure(folder: Path, options: argparse.Namespace) -> None:
     plugin, scenario = folder / "choke.so", folder / "scenario.toml"
-    source, header = ROOT / "crates/fairdrop-plugin/examples/choke.c", ROOT / "crates/fairdrop-ffi/include"
+    source, header = ROOT / "crates/fairdrop-extension/examples/choke.c", ROOT / "crates/fairdrop-ffi/include"
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-O2", "-ffp-contract=off", "-I", header, source, "-o", plugin], check=True
     )

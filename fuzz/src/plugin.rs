@@ -1,7 +1,7 @@
 //! What a plug-in gives: the file, and the table in it.
 
+use fairdrop_extension::{check_object, check_table};
 use fairdrop_ffi::{Plugin, PluginParameter};
-use fairdrop_plugin::{check_object, check_table};
 use std::ffi::{CString, c_char, c_void};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;

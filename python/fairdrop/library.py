@@ -23,12 +23,12 @@ def catalogue() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _listed(extensions: tuple[_core.Part, ...]) -> str:
+def _listed(extensions: tuple[_core.Extension, ...]) -> str:
     return _core.catalogue(list(extensions))
 
 
 @lru_cache(maxsize=8)
-def _names(extensions: tuple[_core.Part, ...], kind: str) -> tuple[str, ...]:
+def _names(extensions: tuple[_core.Extension, ...], kind: str) -> tuple[str, ...]:
     return tuple(str(entry["name"]) for entry in json.loads(_listed(extensions))[kind])
 
 

@@ -15,7 +15,6 @@ from import_graph import between_members, circles, folders, listing, python_grap
 
 # Folders whose members still form circles, by crate; a change may only shorten the list.
 RUST_FOLDER_CIRCLES: dict[str, set[str]] = {
-    "fairdrop-live": {"frame"},
     "fairdrop-sim": {"", "transport", "transport/tcp"},
 }
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.

@@ -732,7 +732,7 @@ def test_a_plug_in_by_its_file(fairdrop, root, tmp_path):
     """CHOKe in C from Python: the same bits, under the name of its table, by its file or by its name."""
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
-    source, header = root / "crates/fairdrop-plugin/examples/choke.c", root / "crates/fairdrop-ffi/include"
+    source, header = root / "crates/fairdrop-extension/examples/choke.c", root / "crates/fairdrop-ffi/include"
     command = ["cc", "-shared", "-fPIC", "-O2", "-ffp-contract=off", "-I", header, source, "-o", tmp_path / "choke.so"]
     subprocess.run(command, check=True)
     text = CONGESTED.format(name="./choke.so")

@@ -1,5 +1,5 @@
 //! User-defined disciplines, compiled, for the simulator: the tables that a shared object and its host exchange. There is no
-//! code here; the host is `fairdrop-plugin`.
+//! code here; the host is `fairdrop-extension`.
 
 use core::ffi::{c_char, c_void};
 

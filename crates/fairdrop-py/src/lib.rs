@@ -4,10 +4,10 @@
 
 mod columns;
 mod document;
+mod extension;
 mod files;
 mod frames;
 mod live;
-mod own;
 mod plain;
 mod pool;
 mod resume;
@@ -25,10 +25,10 @@ static ALLOCATOR: fairdrop_sim::HugePages = fairdrop_sim::HugePages;
 #[pymodule]
 mod _core {
     use crate::document::{Document, MAX_BYTES};
+    use crate::extension;
     use crate::files::{self, FileError};
     use crate::frames::{self, Column};
     use crate::live::Daemon;
-    use crate::own;
     use crate::plain;
     use crate::pool::{self, Calls, Done, Found, Job};
     use crate::rows;
@@ -49,7 +49,9 @@ mod _core {
     #[pymodule_export]
     use crate::document::Document as DocumentClass;
     #[pymodule_export]
-    use crate::own::{Discipline, Part, PyAck, PyCongestion, PyControl, PyDice, PyPacket, PyRate, Queue};
+    use crate::extension::{
+        Discipline, Extension, PyAck, PyCongestion, PyControl, PyDice, PyPacket, PyRate, Queue,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -76,10 +78,10 @@ mod _core {
             text: &str,
             file: &str,
             settings: Vec<String>,
-            parts: Vec<Py<Part>>,
+            parts: Vec<Py<Extension>>,
             load: Option<Py<PyAny>>,
         ) -> PyResult<Self> {
-            let parts = own::parts(py, &parts, load)?;
+            let parts = extension::extensions(py, &parts, load)?;
             work::read_scenario(py, text, file, &settings, &parts).map(|inner| Self(Arc::new(inner)))
         }
 
@@ -154,11 +156,11 @@ mod _core {
         threads: Option<NonZero<usize>>,
         progress: bool,
         command: Option<Vec<String>>,
-        parts: Vec<Py<Part>>,
+        parts: Vec<Py<Extension>>,
         load: Option<Py<PyAny>>,
         run_timeout: Option<f64>,
     ) -> PyResult<Document> {
-        let parts = own::parts(py, &parts, load)?;
+        let parts = extension::extensions(py, &parts, load)?;
         let key: KeyKind = key.parse().map_err(|error| PyValueError::new_err(format!("key: {error}")))?;
         let (queue, source) = scenario::QueueConfig::parse_with(queue, file, &settings, &parts)
             .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
@@ -335,15 +337,17 @@ mod _core {
 
     /// The discipline in a shared object, a plug-in of `fairdrop.h`. Raises `ValueError`.
     #[pyfunction]
-    fn load_plugin(path: PathBuf) -> PyResult<Part> {
-        fairdrop_plugin::load(&path).map(|own| Part(own.into())).map_err(PyValueError::new_err)
+    fn load_plugin(path: PathBuf) -> PyResult<Extension> {
+        fairdrop_extension::load(&path)
+            .map(|discipline| Extension(discipline.into()))
+            .map_err(PyValueError::new_err)
     }
 
     /// Disciplines, `parts` included, and transports with their parameters, as JSON text.
     #[pyfunction]
     #[pyo3(signature = (parts=Vec::new()))]
-    fn catalogue(py: Python<'_>, parts: Vec<Py<Part>>) -> PyResult<String> {
-        Ok(scenario::catalogue(&own::parts(py, &parts, None)?).to_string())
+    fn catalogue(py: Python<'_>, parts: Vec<Py<Extension>>) -> PyResult<String> {
+        Ok(scenario::catalogue(&extension::extensions(py, &parts, None)?).to_string())
     }
 
     /// The JSON Schema of a scenario, as JSON text.

@@ -43,13 +43,13 @@ impl Daemon {
     /// # Errors
     /// That, a line each.
     pub fn check(&self, scenario: &Scenario) -> Result<(), String> {
-        if let Some(own) = fairdrop_sim::scenario::own_discipline(&scenario.queue) {
-            let name = own.info.name;
+        if let Some(extension) = fairdrop_sim::scenario::extension_of(&scenario.queue) {
+            let name = extension.info.name;
             return Err(format!(
                 "queue.discipline = \"{name}\" is one's own, which is simulated only; valid: one of `fairdrop list`"
             ));
         }
-        if let Some(name) = scenario.groups.iter().find_map(Group::own_congestion) {
+        if let Some(name) = scenario.groups.iter().find_map(Group::congestion_extension) {
             return Err(format!(
                 "transport = \"{name}\" is one's own, which is simulated only; valid: one of `fairdrop list`"
             ));

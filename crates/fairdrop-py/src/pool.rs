@@ -2,7 +2,7 @@
 //! so that a run of microseconds costs no crossing of its own, and a run of seconds is given back when it is finished.
 
 use crate::document::Document;
-use crate::own::{at_run, known_to_python};
+use crate::extension::{at_run, known_to_python};
 use crate::rows;
 use crate::work::{threads_of, watched};
 use fairdrop_sim::memory::{self, Available, Estimate};

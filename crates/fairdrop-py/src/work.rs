@@ -1,14 +1,14 @@
 //! Long work: on all cores, with a progress bar, and stopped by Ctrl-C with what it has.
 
 use crate::document::{Document, SCHEMA};
+use crate::extension::{self, Seen, known_to_python};
 use crate::files::FileError;
 use crate::live::{Daemon, kind_of};
-use crate::own::{self, Seen, known_to_python};
 use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
+use fairdrop_sim::extension::Extensions;
 use fairdrop_sim::memory::{self, Available, Estimate};
-use fairdrop_sim::own::Parts;
 use fairdrop_sim::scenario::{QueueConfig, QueueError, Scenario};
 use fairdrop_sim::{
     Control, HostConfig, HostResult, PARTS, ReplayConfig, ReplayError, RunError, RunResult, campaign,
@@ -91,9 +91,11 @@ impl Failure {
     fn is_of_this_run(&self) -> bool {
         matches!(
             self,
-            Self::Run(RunError::Fault(_) | RunError::Late(_) | RunError::Queue(QueueError::Own(_)))
+            Self::Run(RunError::Fault(_) | RunError::Late(_) | RunError::Queue(QueueError::Extension(_)))
                 | Self::Replay(
-                    ReplayError::Fault(_) | ReplayError::Late(_) | ReplayError::Queue(QueueError::Own(_))
+                    ReplayError::Fault(_)
+                        | ReplayError::Late(_)
+                        | ReplayError::Queue(QueueError::Extension(_))
                 )
         )
     }
@@ -145,10 +147,10 @@ pub fn read_scenario(
     text: &str,
     file: &str,
     settings: &[String],
-    parts: &Parts,
+    extensions: &Extensions,
 ) -> PyResult<Scenario> {
     let control = Control::default();
-    let read = |control: &Control| Scenario::parse_with(text, file, settings, parts, control);
+    let read = |control: &Control| Scenario::parse_with(text, file, settings, extensions, control);
     let scenario = watched(py, &control, &ProgressBar::hidden(), read)?;
     if control.is_stopped() {
         return Err(PyKeyboardInterrupt::new_err(()));
@@ -269,7 +271,7 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let name_of = |&(scenario, seed): &(&Scenario, u64)| Named {
         discipline: scenario.queue.discipline,
         seed,
-        parts: scenario.name_of_runs(),
+        extensions: scenario.name_of_runs(),
     };
     let done =
         run_jobs(py, &jobs, &estimates, plan, &scenario.file, name_of, |&(scenario, seed), control| {
@@ -294,10 +296,10 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     }
     head.insert("scenario_source".into(), json!(scenario.source));
     let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
-    let mut parts: Vec<_> = scenarios.iter().flat_map(Scenario::own_parts).collect();
-    parts.sort_unstable();
-    let of_parts = scenario.queue.disciplines.warnings(&parts).cloned();
-    let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).chain(of_parts).collect();
+    let mut extensions: Vec<_> = scenarios.iter().flat_map(Scenario::extensions).collect();
+    extensions.sort_unstable();
+    let of_extensions = scenario.queue.disciplines.warnings(&extensions).cloned();
+    let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).chain(of_extensions).collect();
     head.insert("warnings".into(), json!(warnings));
     done.tell_failed(&mut head);
     let kept_in = kept.map(|kept| kept.folder().to_owned());
@@ -347,7 +349,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         jobs.iter().map(|(config, _)| Estimate::of_replay(&replay.capture, config)).collect();
     let name_of = |&(config, seed): &(&ReplayConfig, u64)| {
         let discipline = config.queue.discipline;
-        Named { discipline, seed, parts: discipline.into() }
+        Named { discipline, seed, extensions: discipline.into() }
     };
     let about = replay.path.display().to_string();
     let done = run_jobs(py, &jobs, &estimates, plan, &about, name_of, |&(config, seed), control| {
@@ -361,11 +363,11 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     let mut head = head("replay", &name, &title, plan, done.runs.len() == jobs.len());
     head.insert("scenario".into(), replay_json(replay));
     head.insert("scenario_source".into(), json!(replay.source));
-    let parts: Vec<_> = configs.iter().map(|config| config.queue.discipline).collect();
+    let names: Vec<_> = configs.iter().map(|config| config.queue.discipline).collect();
     let of_queues = configs.iter().filter_map(|config| config.queue.warning());
-    let of_parts = replay.queue.disciplines.warnings(&parts).cloned();
+    let of_extensions = replay.queue.disciplines.warnings(&names).cloned();
     let warnings: Vec<_> =
-        replay.capture.notes.warnings().into_iter().chain(of_queues).chain(of_parts).collect();
+        replay.capture.notes.warnings().into_iter().chain(of_queues).chain(of_extensions).collect();
     head.insert("warnings".into(), json!(warnings));
     done.tell_failed(&mut head);
     Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in: None })
@@ -430,8 +432,8 @@ struct Done {
 struct Named {
     discipline: &'static str,
     seed: u64,
-    /// The user-defined parts in it, or its discipline.
-    parts: String,
+    /// The extensions in it, or its discipline.
+    extensions: String,
 }
 
 impl Done {
@@ -492,7 +494,7 @@ fn run_jobs<J: Sync>(
 
 /// A run, which may take as long as `control` says.
 fn at_run<R>(control: &Control, named: &Named, work: impl FnOnce() -> R) -> R {
-    own::at_run(control.run_limit(), || format!("{}, seed {}", named.parts, named.seed), work)
+    extension::at_run(control.run_limit(), || format!("{}, seed {}", named.extensions, named.seed), work)
 }
 
 /// How many threads are meant; all cores where nobody says.
@@ -532,7 +534,7 @@ pub fn watched<R: Send>(
                     Python::attach(|py| seen.end_long_calls(py));
                 }
                 if control.run_limit().is_some() {
-                    Python::attach(own::end_late_calls);
+                    Python::attach(extension::end_late_calls);
                     end_where_stuck(control, &mut looks, bar);
                 }
             }
@@ -550,7 +552,8 @@ fn end_where_stuck(control: &Control, looks: &mut (u64, Instant), bar: &Progress
         *looks = (control.looks(), Instant::now());
         return;
     }
-    let Some((run, limit)) = own::overdue().filter(|(_, limit)| looks.1.elapsed() > own::grace(*limit))
+    let Some((run, limit)) =
+        extension::overdue().filter(|(_, limit)| looks.1.elapsed() > extension::grace(*limit))
     else {
         return;
     };

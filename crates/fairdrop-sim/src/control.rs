@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Parts per run in which progress is counted.
+/// Extensions per run in which progress is counted.
 pub const PARTS: u64 = 1000;
 
 /// Flows, or the like, between looks whether to stop: each takes less than a microsecond.
@@ -151,7 +151,7 @@ impl RunClock {
     "{names}: the run took longer than {limit_s} s (--run-timeout), and was ended at {at_s} s of {of_s} s of simulated time"
 )]
 pub struct Late {
-    /// The user-defined parts in it, or its discipline.
+    /// The extensions in it, or its discipline.
     pub names: String,
     /// How long it might take.
     pub limit_s: f64,

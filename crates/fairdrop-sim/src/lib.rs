@@ -6,11 +6,12 @@
 pub mod campaign;
 mod control;
 mod engine;
+pub mod extension;
+mod hosted;
 mod huge_pages;
 pub mod memory;
 mod meter;
 mod network;
-pub mod own;
 mod port;
 mod prefetch;
 mod queue_host;

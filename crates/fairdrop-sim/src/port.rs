@@ -1,13 +1,14 @@
 //! A port: a discipline, the transmitter that it feeds, and the meter that watches both. Simulator and replay run
 //! packets through the same ports.
 
+use crate::hosted::Hosted;
 use crate::meter::{Internals, QueueMeter, Waiting};
-use crate::own::{Fault, Fifo, Guarded, Hosted};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::scenario::{QueueConfig, QueueError, build_queue};
 use crate::trace::Tracer;
 use crate::watch::{HostNumbers, Watch};
 use fairdrop::{Count, DropCause, Packet, Time};
+use fairdrop_extension::{Fault, Fifo, Guarded};
 use fairdrop_link::{Environment, Pace, Pacer, Transmitter};
 
 /// A queue and its link.
@@ -68,7 +69,9 @@ impl<T: Tracer> Port<T> {
             Hosted::BuiltIn(queue) => {
                 self.transmitter.arrive(queue, now, packet(), group, Watch::shared_hosts, lost)
             }
-            Hosted::Own(queue) => arrive_at_own(&mut self.transmitter, queue, now, packet(), group, lost),
+            Hosted::Extension(queue) => {
+                arrive_at_extension(&mut self.transmitter, queue, now, packet(), group, lost)
+            }
         }
     }
 
@@ -77,7 +80,7 @@ impl<T: Tracer> Port<T> {
     pub fn sent(&mut self, now: Time, lost: &mut Vec<u32>) -> (Option<Packet<u32>>, Option<Time>) {
         match &mut self.discipline {
             Hosted::BuiltIn(queue) => self.transmitter.sent(queue, now, lost),
-            Hosted::Own(queue) => sent_from_own(&mut self.transmitter, queue, now, lost),
+            Hosted::Extension(queue) => sent_from_extension(&mut self.transmitter, queue, now, lost),
         }
     }
 
@@ -102,7 +105,9 @@ impl<T: Tracer> Port<T> {
             Hosted::BuiltIn(queue) => {
                 prefetch_next(&self.transmitter, queue.fifo(), &mut self.started, touch)
             }
-            Hosted::Own(queue) => prefetch_next_of_own(&self.transmitter, queue, &mut self.started, touch),
+            Hosted::Extension(queue) => {
+                prefetch_next_of_extension(&self.transmitter, queue, &mut self.started, touch)
+            }
         }
     }
 
@@ -133,7 +138,7 @@ impl<T: Tracer> Port<T> {
         }
         match &mut self.discipline {
             Hosted::BuiltIn(queue) => self.transmitter.tick(queue, now, lost),
-            Hosted::Own(queue) => self.transmitter.tick(&mut **queue, now, lost),
+            Hosted::Extension(queue) => self.transmitter.tick(&mut **queue, now, lost),
         }
     }
 
@@ -222,7 +227,7 @@ impl<T: Tracer> Port<T> {
 
 /// As [`Transmitter::arrive`], at a user-defined queue.
 #[inline(never)]
-fn arrive_at_own<T: Tracer>(
+fn arrive_at_extension<T: Tracer>(
     transmitter: &mut Transmitter<Watch<T>>,
     queue: &mut Guarded,
     now: Time,
@@ -235,7 +240,7 @@ fn arrive_at_own<T: Tracer>(
 
 /// As [`Transmitter::sent`], with a user-defined queue.
 #[inline(never)]
-fn sent_from_own<T: Tracer>(
+fn sent_from_extension<T: Tracer>(
     transmitter: &mut Transmitter<Watch<T>>,
     queue: &mut Guarded,
     now: Time,
@@ -271,7 +276,7 @@ fn prefetch_next<T: Tracer>(
 
 /// The same with a user-defined queue.
 #[inline(never)]
-fn prefetch_next_of_own<T: Tracer>(
+fn prefetch_next_of_extension<T: Tracer>(
     transmitter: &Transmitter<Watch<T>>,
     queue: &Guarded,
     started: &mut usize,

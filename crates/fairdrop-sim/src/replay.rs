@@ -6,7 +6,6 @@
 
 use crate::control::{Control, Late};
 use crate::meter::{QueueMeter, jain_index};
-use crate::own::Fault;
 use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
@@ -17,6 +16,7 @@ use crate::transport::TransportCount;
 use crate::watch::HostNumbers;
 use fairdrop::{MAX_LEN, Meta, Packet, Time};
 use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol, count};
+use fairdrop_extension::Fault;
 use fairdrop_link::Pace;
 use std::collections::HashMap;
 use std::net::IpAddr;

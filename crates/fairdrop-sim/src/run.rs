@@ -4,18 +4,19 @@ use crate::control::{Control, Late};
 use crate::engine::{Engine, Excess, LossyLink};
 use crate::memory::Estimate;
 use crate::meter::jain_index;
-use crate::own::{Fault, PartError, Parts};
 use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries,
     fraction, group_results, queue_result, rate_bps, transfers_result,
 };
+use crate::scenario::{ExtensionError, Extensions};
 use crate::scenario::{Group, Problems, QueueError, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, Time};
 use fairdrop_capture::open_regular;
 use fairdrop_config::MAX_TEXT_BYTES;
+use fairdrop_extension::Fault;
 use std::io;
 use std::path::Path;
 use thiserror::Error;
@@ -45,7 +46,7 @@ pub enum FileError {
     Read(String, io::Error),
     /// A user-defined part cannot be taken, so there is nothing to name in it.
     #[error(transparent)]
-    Part(#[from] PartError),
+    Extension(#[from] ExtensionError),
     /// It is no valid scenario.
     #[error(transparent)]
     Scenario(#[from] Problems),
@@ -62,12 +63,12 @@ pub enum FileError {
 ///
 /// # Panics
 /// Never: only who has the control of a run can stop it.
-pub fn run_file(file: &str, settings: &[&str], parts: &Parts) -> Result<RunResult, FileError> {
+pub fn run_file(file: &str, settings: &[&str], extensions: &Extensions) -> Result<RunResult, FileError> {
     let text = open_regular(Path::new(file), MAX_TEXT_BYTES)
         .and_then(io::read_to_string)
         .map_err(|error| FileError::Read(file.into(), error))?;
     let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
-    let scenario = Scenario::parse_with(&text, file, &settings, parts, &Control::default())?;
+    let scenario = Scenario::parse_with(&text, file, &settings, extensions, &Control::default())?;
     let run = simulate(&scenario, scenario.seed, &Control::default())?;
     Ok(run.expect("nobody else has its control"))
 }

@@ -83,7 +83,7 @@ class _Described(NamedTuple):
     warnings: list[str]
 
 
-def part_of(class_: type[CongestionControl]) -> _core.Part:
+def part_of(class_: type[CongestionControl]) -> _core.Extension:
     """The compiled half of a class. Raises ValueError for a class that is no congestion control."""
     # Much that it looks for is loaded for extensions alone.
     from fairdrop.extension import outside
@@ -106,4 +106,4 @@ def part_of(class_: type[CongestionControl]) -> _core.Part:
         identity(class_, CongestionControl),
         outside.warnings(class_, CongestionControl, name_of(class_)),
     )
-    return _core.Part.of_control(class_, about)
+    return _core.Extension.of_control(class_, about)

@@ -66,7 +66,7 @@ class _Described(NamedTuple):
     warnings: list[str]
 
 
-def part_of(class_: type[Discipline]) -> _core.Part:
+def part_of(class_: type[Discipline]) -> _core.Extension:
     """The compiled half of a class. Raises ValueError for a class that is no discipline."""
     # Much that it looks for is loaded for extensions alone.
     from fairdrop.extension import outside
@@ -85,4 +85,4 @@ def part_of(class_: type[Discipline]) -> _core.Part:
         identity(class_, Discipline),
         outside.warnings(class_, Discipline, name_of(class_)),
     )
-    return _core.Part(class_, about)
+    return _core.Extension(class_, about)

@@ -28,9 +28,9 @@ Registered: TypeAlias = "Class | str"
 _registered: dict[str, Registered] = {}
 _DERIVED = "a class that derives from fairdrop.Discipline or fairdrop.CongestionControl"
 # Files that were read: path, hash of the content, what they hold.
-_files: dict[Path, tuple[str, list[_core.Part]]] = {}
+_files: dict[Path, tuple[str, list[_core.Extension]]] = {}
 # What is said of a class is kept until the process ends: it is said once.
-_parts: WeakKeyDictionary[Class, _core.Part] = WeakKeyDictionary()
+_parts: WeakKeyDictionary[Class, _core.Extension] = WeakKeyDictionary()
 
 
 def register(part: Class | str | PathLike[str]) -> Registered:
@@ -60,16 +60,16 @@ def registered() -> tuple[Registered, ...]:
     return tuple(_registered.values())
 
 
-def compiled(chosen: Iterable[Registered]) -> list[_core.Part]:
+def compiled(chosen: Iterable[Registered]) -> list[_core.Extension]:
     """The compiled half of each."""
-    found: dict[str, _core.Part] = {}
+    found: dict[str, _core.Extension] = {}
     for one in chosen:
         for part in load_file(one) if isinstance(one, str) else [_part_of(one)]:
             found[part.name] = part
     return list(found.values())
 
 
-def _part_of(class_: Class) -> _core.Part:
+def _part_of(class_: Class) -> _core.Extension:
     part = _parts.get(class_)
     if part is None:
         of = discipline.part_of if issubclass(class_, Discipline) else congestion.part_of
@@ -77,7 +77,7 @@ def _part_of(class_: Class) -> _core.Part:
     return part
 
 
-def load_file(path: str | PathLike[str]) -> list[_core.Part]:
+def load_file(path: str | PathLike[str]) -> list[_core.Extension]:
     """The extensions that a file holds. Raises ValueError, which says what is wrong with it."""
     file = Path(path).resolve()
     try:
@@ -126,7 +126,7 @@ def _line(error: BaseException, file: Path) -> int | None:
     return lines[-1] if lines else None
 
 
-def _of_module(module: ModuleType) -> list[_core.Part]:
+def _of_module(module: ModuleType) -> list[_core.Extension]:
     classes = [value for value in vars(module).values() if isinstance(value, type)]
     derived = [class_ for class_ in classes if issubclass(class_, (Discipline, CongestionControl))]
     own = [class_ for class_ in derived if class_.__module__ == module.__name__]

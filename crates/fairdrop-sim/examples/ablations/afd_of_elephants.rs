@@ -6,7 +6,7 @@ use fairdrop::{
     AfdParams, Backlog, Discipline, DropCause, Env, Heap, LeakyFifo, Memory, Packet, Slot, Stream, Time,
     slots_for, unit_interval,
 };
-use fairdrop_sim::own::Setup;
+use fairdrop_sim::extension::Setup;
 
 const ELEPHANTS: usize = 128;
 

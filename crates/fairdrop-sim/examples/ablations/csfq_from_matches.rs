@@ -5,7 +5,7 @@ use fairdrop::{
     Backlog, CollarDecision, CollarParams, Discipline, DropCause, Env, Heap, LeakyFifo, Memory, Packet, Slot,
     Stream, SuspectSet, Time, slots_for, unit_interval,
 };
-use fairdrop_sim::own::Setup;
+use fairdrop_sim::extension::Setup;
 use std::collections::HashMap;
 
 /// Averaging time of rates (K and Kalpha of Stoica, Shenker, Zhang 1998), and part of the buffer above which a link

@@ -13,7 +13,7 @@ use afd_of_elephants::AfdOfElephants;
 use csfq_from_matches::CsfqFromMatches;
 use fairdrop::{AnyParams, CollarParams};
 use fairdrop_reference::collar::{CollarModel, Part, Trial};
-use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
+use fairdrop_sim::extension::{DisciplineExtension, ExtensionError, Extensions, Setup};
 use fairdrop_sim::{Control, scenario::Scenario, simulate};
 use slowly::Slowly;
 use std::error::Error;
@@ -24,12 +24,12 @@ pub const WHOLE: &str = "collar_whole";
 
 /// The name of COLLAR without a part.
 pub fn without(part: &str) -> &'static str {
-    fairdrop_sim::own::kept(&format!("collar_without_{}", part.replace('-', "_")))
+    fairdrop_sim::extension::kept(&format!("collar_without_{}", part.replace('-', "_")))
 }
 
 /// The name of COLLAR with a rule that was tried.
 pub fn with(trial: &str) -> &'static str {
-    fairdrop_sim::own::kept(&format!("collar_with_{}", trial.replace('-', "_")))
+    fairdrop_sim::extension::kept(&format!("collar_with_{}", trial.replace('-', "_")))
 }
 
 /// COLLAR with its defaults, by its reference as `made` makes it.
@@ -42,19 +42,19 @@ fn collar(setup: &Setup, made: impl FnOnce(CollarParams) -> CollarModel) -> Slow
 ///
 /// # Errors
 /// Two have the same name.
-pub fn parts() -> Result<Parts, PartError> {
-    let mut parts = Parts::default();
-    parts.add(OwnDiscipline::named(WHOLE, |setup| collar(setup, CollarModel::new)))?;
+pub fn parts() -> Result<Extensions, ExtensionError> {
+    let mut parts = Extensions::default();
+    parts.add(DisciplineExtension::named(WHOLE, |setup| collar(setup, CollarModel::new)))?;
     for (name, part) in Part::ALL {
         let made = move |params| CollarModel::without(params, Some(part));
-        parts.add(OwnDiscipline::named(without(name), move |setup| collar(setup, made)))?;
+        parts.add(DisciplineExtension::named(without(name), move |setup| collar(setup, made)))?;
     }
     for (name, trial) in Trial::ALL {
         let made = move |params| CollarModel::with(params, trial);
-        parts.add(OwnDiscipline::named(with(name), move |setup| collar(setup, made)))?;
+        parts.add(DisciplineExtension::named(with(name), move |setup| collar(setup, made)))?;
     }
-    parts.add(OwnDiscipline::named("csfq_from_matches", CsfqFromMatches::new))?;
-    parts.add(OwnDiscipline::named("afd_of_elephants", AfdOfElephants::new))?;
+    parts.add(DisciplineExtension::named("csfq_from_matches", CsfqFromMatches::new))?;
+    parts.add(DisciplineExtension::named("afd_of_elephants", AfdOfElephants::new))?;
     Ok(parts)
 }
 

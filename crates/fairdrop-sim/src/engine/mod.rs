@@ -30,7 +30,6 @@ pub use loss::LossyLink;
 pub use outside::{Departing, Notice, Unheard};
 
 use crate::control::{Control, RunClock};
-use crate::own::Fault;
 use crate::port::Port;
 use crate::prefetch::FEW_FLOWS;
 use crate::scenario::{QueueError, Scenario};
@@ -39,6 +38,7 @@ use crate::transport::tcp::Send;
 use conservation::{Conservation, Fate};
 use events::{Events, Kind};
 use fairdrop::Time;
+use fairdrop_extension::Fault;
 use flows::Flows;
 use links::Links;
 use loss::Losses;

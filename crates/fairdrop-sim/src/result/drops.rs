@@ -2,9 +2,9 @@
 
 use super::stored;
 use crate::meter::QueueMeter;
-use crate::own::kept;
 use fairdrop::DropCause;
 use fairdrop_config::is_plain_name;
+use fairdrop_extension::kept;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 

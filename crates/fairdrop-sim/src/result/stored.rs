@@ -1,6 +1,5 @@
 //! Reading results back: what serde does not derive.
 
-use crate::own;
 use fairdrop_config::is_plain_name;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
@@ -11,7 +10,7 @@ pub fn discipline<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static
     let name = String::deserialize(deserializer)?;
     match fairdrop::info(&name) {
         Some(info) => Ok(info.name),
-        None if is_plain_name(&name) => Ok(own::kept(&name)),
+        None if is_plain_name(&name) => Ok(fairdrop_extension::kept(&name)),
         None => Err(D::Error::custom(format!("no discipline has a name like {name:?}"))),
     }
 }

@@ -3,10 +3,11 @@
 use super::access::AccessRate;
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
-use super::{Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes};
+use super::{
+    Extensions, Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes,
+};
 use crate::control::Control;
 use crate::meter::End;
-use crate::own::Parts;
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport, TransportInfo};
 use fairdrop::Time;
@@ -36,7 +37,7 @@ struct Access {
 struct Context<'a> {
     links: &'a [Link],
     access: &'a Access,
-    parts: &'a Parts,
+    extensions: &'a Extensions,
     /// Stops the reading of a long list of arrivals.
     control: &'a Control,
 }
@@ -45,16 +46,16 @@ pub fn scenario(
     root: &Node,
     file: &str,
     source: String,
-    parts: &Parts,
+    extensions: &Extensions,
     control: &Control,
 ) -> Result<Scenario, Vec<Problem>> {
     let mut report = Report::new(file);
     let tables = ["dumbbell", "chain", "links", "queue", "groups"];
     let top = Section::read(Some(root), "", SCENARIO, &tables, &mut report);
-    let parts = &with_files(&top, parts, &mut report);
-    let queue = QueueConfig::read(root.get("queue"), "queue", parts, &mut report);
-    let (links, access) = topology(root, &queue, parts, &mut report);
-    let groups = groups(root, &Context { links: &links, access: &access, parts, control }, &mut report);
+    let extensions = &with_files(&top, extensions, &mut report);
+    let queue = QueueConfig::read(root.get("queue"), "queue", extensions, &mut report);
+    let (links, access) = topology(root, &queue, extensions, &mut report);
+    let groups = groups(root, &Context { links: &links, access: &access, extensions, control }, &mut report);
     let duration = top.time("duration").unwrap_or(Time::ZERO);
     let warm_up = warm_up(&top, duration, &mut report);
     let sample = grid("sample", &top, duration, &mut report);
@@ -91,14 +92,14 @@ pub fn scenario(
 }
 
 /// The parts, and those of the files that the scenario names.
-fn with_files(top: &Section, parts: &Parts, report: &mut Report) -> Parts {
-    let mut parts = parts.clone();
+fn with_files(top: &Section, extensions: &Extensions, report: &mut Report) -> Extensions {
+    let mut extensions = extensions.clone();
     for name in top.names("parts").into_iter().flatten() {
-        if let Err(why) = parts.load(&report.beside(name)) {
+        if let Err(why) = extensions.load(&report.beside(name)) {
             report.add(top.origin("parts"), "", &format!("parts: {name}: {why}"), PARTS_VALID);
         }
     }
-    parts
+    extensions
 }
 
 /// A group that starts when all is over, or stops before it starts, was not meant.
@@ -192,7 +193,12 @@ fn warm_up(top: &Section, duration: Time, report: &mut Report) -> Time {
     Time::from_ns(duration.ns() / 5)
 }
 
-fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report) -> (Vec<Link>, Access) {
+fn topology(
+    root: &Node,
+    queue: &QueueConfig,
+    extensions: &Extensions,
+    report: &mut Report,
+) -> (Vec<Link>, Access) {
     let given: Vec<_> = ["dumbbell", "chain", "links"]
         .into_iter()
         .filter_map(|name| root.get(name).map(|node| (name, node)))
@@ -209,7 +215,7 @@ fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report
             chain_links(&Section::read(Some(node), "chain", CHAIN, &[], report), queue, report)
         }
         Some(("links", node)) => (
-            graph(node, parts, report),
+            graph(node, extensions, report),
             Access { rate: AccessRate::Unlimited, delay: Time::ZERO, ends: None },
         ),
         dumbbell => {
@@ -277,7 +283,7 @@ fn put_trace(link: &mut Link, trace: Option<LinkTrace>) {
     }
 }
 
-fn graph(node: &Node, parts: &Parts, report: &mut Report) -> Vec<Link> {
+fn graph(node: &Node, extensions: &Extensions, report: &mut Report) -> Vec<Link> {
     let Data::List(items) = &node.data else {
         report.add(&node.origin, "links", &node.shown(), "a list of tables, [[links]]");
         return Vec::new();
@@ -289,7 +295,7 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report) -> Vec<Link> {
         let (from, to) = (text("from"), text("to"));
         let queue = match item.get("queue") {
             Some(own) if matches!(own.data, Data::Table(_)) => {
-                LinkQueue::Own(QueueConfig::read(Some(own), &format!("{path}.queue"), parts, report))
+                LinkQueue::Own(QueueConfig::read(Some(own), &format!("{path}.queue"), extensions, report))
             }
             _ if section.switch("queue") == Some(true) => LinkQueue::Study,
             _ => LinkQueue::Plain,
@@ -403,8 +409,8 @@ fn seen_as(items: &[Node], number: usize, groups: &[Group], report: &mut Report)
 }
 
 fn group(item: &Node, path: &str, context: &Context<'_>, report: &mut Report) -> Option<Group> {
-    let Context { links, access, parts, control } = *context;
-    let transports = || transport::infos().chain(parts.transports());
+    let Context { links, access, extensions, control } = *context;
+    let transports = || transport::infos().chain(extensions.transports());
     let info = match item.get("transport").map(|node| (&node.data, node)) {
         Some((Data::Text(name), node)) => {
             let info = transports().find(|info| info.name == name);
@@ -430,7 +436,7 @@ fn group(item: &Node, path: &str, context: &Context<'_>, report: &mut Report) ->
     let fields: Vec<_> = GROUP.iter().copied().chain(own).collect();
     let section = Section::read(Some(item), path, &fields, &["mark_excess"], report);
     let read = |info: TransportInfo| {
-        Transport::read(info.name, parts.congestion(info.name), &section, report, control)
+        Transport::read(info.name, extensions.congestion(info.name), &section, report, control)
     };
     let transport = info.and_then(read);
     let mark_excess = mark_excess(item, path, report);

@@ -3,6 +3,7 @@
 mod access;
 mod build;
 mod chain;
+mod extensions;
 mod fields;
 mod queue;
 mod remarks;
@@ -11,17 +12,16 @@ mod schema;
 mod trace;
 
 pub use crate::transport::Transport;
+pub use extensions::{Extension, ExtensionError, Extensions};
 pub use fairdrop_config::{Origin, Problem, Problems};
 pub use fairdrop_link::Impairments;
-pub(crate) use fields::GROUP;
 pub(crate) use queue::build as build_queue;
-pub use queue::{QueueConfig, QueueError, own as own_discipline};
+pub use queue::{QueueConfig, QueueError, extension_of};
 pub use schema::{catalogue, json_schema};
 pub use trace::LinkTrace;
 
 use crate::control::Control;
 use crate::meter::End;
-use crate::own::Parts;
 use fairdrop::Time;
 use serde::Serialize;
 
@@ -181,8 +181,8 @@ impl Group {
         if self.is_population() { self.name.clone() } else { format!("{}[{index}]", self.name) }
     }
 
-    /// Name of its congestion control, where that is one's own.
-    pub fn own_congestion(&self) -> Option<&'static str> {
+    /// Name of its congestion control, where that is an extension.
+    pub fn congestion_extension(&self) -> Option<&'static str> {
         let tcp = self.transport.tcp()?;
         tcp.has_own_congestion().then_some(tcp.name)
     }
@@ -211,10 +211,10 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<Self, Problems> {
-        Self::parse_with(text, file, settings, &Parts::default(), &Control::default())
+        Self::parse_with(text, file, settings, &Extensions::default(), &Control::default())
     }
 
-    /// The same, with user-defined `parts` to name; when `control` stops it while it reads a list of arrivals, that is a
+    /// The same, with `extensions` to name; when `control` stops it while it reads a list of arrivals, that is a
     /// problem as well.
     ///
     /// # Errors
@@ -223,12 +223,12 @@ impl Scenario {
         text: &str,
         file: &str,
         settings: &[String],
-        parts: &Parts,
+        extensions: &Extensions,
         control: &Control,
     ) -> Result<Self, Problems> {
         let read = |settings: &[String]| {
             let (root, source) = fairdrop_config::read(text, file, settings)?;
-            build::scenario(&root, file, source, parts, control)
+            build::scenario(&root, file, source, extensions, control)
         };
         let blamed = |problems| {
             fairdrop_config::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default())
@@ -252,23 +252,21 @@ impl Scenario {
         self.not_studied.clone().map_or(Ok(()), |problem| Err(Problems(vec![problem])))
     }
 
-    /// The user-defined parts that its runs have, each once.
-    pub fn own_parts(&self) -> Vec<&'static str> {
-        let queues = self
-            .links
-            .iter()
-            .filter_map(|link| own_discipline(self.queue_of(link)?))
-            .map(|own| own.info.name);
-        let mut names: Vec<_> = queues.chain(self.groups.iter().filter_map(Group::own_congestion)).collect();
+    /// The extensions that its runs have, each once.
+    pub fn extensions(&self) -> Vec<&'static str> {
+        let queues =
+            self.links.iter().filter_map(|link| extension_of(self.queue_of(link)?)).map(|it| it.info.name);
+        let mut names: Vec<_> =
+            queues.chain(self.groups.iter().filter_map(Group::congestion_extension)).collect();
         names.sort_unstable();
         names.dedup();
         names
     }
 
-    /// What a message about one of its runs begins with: its user-defined parts, or else its discipline.
+    /// What a message about one of its runs begins with: its extensions, or else its discipline.
     pub fn name_of_runs(&self) -> String {
-        let parts = self.own_parts();
-        if parts.is_empty() { self.queue.discipline.into() } else { parts.join(", ") }
+        let extensions = self.extensions();
+        if extensions.is_empty() { self.queue.discipline.into() } else { extensions.join(", ") }
     }
 
     /// The configuration of a link's queue; `None` for a plain FIFO.

@@ -2,9 +2,8 @@
 //! and a scenario itself after defaults.
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
-use super::{Group, Link, LinkQueue, Scenario};
+use super::{Extensions, Group, Link, LinkQueue, Scenario};
 use crate::meter::End;
-use crate::own::Parts;
 use crate::transport;
 use fairdrop::{CATALOGUE, DisciplineInfo, Kind, LIMIT, Time};
 use fairdrop_config::{
@@ -156,10 +155,10 @@ fn default_value(text: &str) -> Json {
 }
 
 /// Every discipline, `parts` included, and transport with its parameters, as `fairdrop list --json` prints it.
-pub fn catalogue(parts: &Parts) -> Json {
+pub fn catalogue(extensions: &Extensions) -> Json {
     let disciplines: Vec<_> = CATALOGUE
         .iter()
-        .chain(parts.infos())
+        .chain(extensions.infos())
         .map(|info| {
             let limit = [FieldSpec::from(&LIMIT)];
             let params = limit.into_iter().chain(fields_of(info));
@@ -172,7 +171,7 @@ pub fn catalogue(parts: &Parts) -> Json {
         })
         .collect();
     let transports: Vec<_> = transport::infos()
-        .chain(parts.transports())
+        .chain(extensions.transports())
         .map(|info| {
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
@@ -212,13 +211,13 @@ impl Scenario {
             json["positions_from"] = json!(self.positions_from);
         }
         let of_links = self.links.iter().filter_map(|link| self.queue_of(link));
-        let parts: BTreeMap<_, _> = [&self.queue]
+        let extensions: BTreeMap<_, _> = [&self.queue]
             .into_iter()
             .chain(of_links)
             .flat_map(|queue| queue.disciplines.identities())
             .collect();
-        if !parts.is_empty() {
-            json["parts"] = json!(parts);
+        if !extensions.is_empty() {
+            json["parts"] = json!(extensions);
         }
         json
     }

@@ -4,7 +4,7 @@ use super::info::TransportInfo;
 use super::sources::{self, SourceConfig};
 use super::tcp::{self, TcpConfig};
 use crate::control::Control;
-use crate::own::OwnCongestion;
+use crate::extension::CongestionExtension;
 use fairdrop_config::{Report, Section};
 use serde_json::{Value as Json, json};
 
@@ -27,7 +27,7 @@ impl Transport {
     /// `None` when something is wrong with them. `control` stops the reading of a list of arrivals.
     pub fn read(
         name: &str,
-        own: Option<&OwnCongestion>,
+        own: Option<&CongestionExtension>,
         section: &Section,
         report: &mut Report,
         control: &Control,

@@ -5,9 +5,9 @@
 //! what stands here is Reno (RFC 5681). Windows are in segments.
 
 use super::rate::{RateSample, SegmentLoss};
-use crate::own::Wrong;
 use fairdrop::Time;
 use fairdrop_config::{FieldSpec, Section};
+use fairdrop_extension::Wrong;
 use serde::Serialize;
 use std::fmt::Debug;
 

@@ -22,7 +22,7 @@ pub use contract::{
 };
 pub use rate::{RateSample, Repair, SegmentLoss};
 
-use crate::own::{Connection, OwnSettings, Watched, Witness};
+use crate::extension::{CongestionSettings, Connection, Watched, Witness};
 use contract::BuiltIn;
 use fairdrop::Time;
 use fairdrop_config::{FieldSpec, Section};
@@ -214,7 +214,7 @@ macro_rules! controls {
             $Stateless(<$stateless::$Stateless as BuiltIn>::Params),
             $($Stateful(<$stateful::$Stateful as BuiltIn>::Params),)*
             /// Of one's own.
-            Own(Box<OwnSettings>),
+            Own(Box<CongestionSettings>),
         }
 
         impl Params {

@@ -4,7 +4,7 @@ use super::ecn::{self, EcnFeedback};
 use super::linux::LinuxConfig;
 use super::ns2::Ns2Config;
 use super::transfers::{Connections, connections, transfer_bytes};
-use crate::own::OwnCongestion;
+use crate::extension::CongestionExtension;
 use crate::transport::congestion::{CONTROLS, Declared, LossRecovery, Params, Variant};
 use crate::transport::info::TransportInfo;
 use fairdrop::{Kind, Time};
@@ -153,7 +153,7 @@ impl TcpConfig {
     /// is none of that name.
     pub fn read(
         name: &str,
-        own: Option<&OwnCongestion>,
+        own: Option<&CongestionExtension>,
         section: &Section,
         report: &mut Report,
     ) -> Option<Self> {

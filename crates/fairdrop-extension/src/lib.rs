@@ -1,0 +1,31 @@
+//! Extensions: queue disciplines that are not of the catalogue, under a name that scenarios choose.
+//!
+//! Any [`Discipline`](fairdrop::Discipline) over handles of type `u32` is one, by [`DisciplineExtension::new`]. Queues in other
+//! languages implement [`ExtensionQueue`] or, where the host keeps the packets, [`Gate`]. With the feature `load`, [`load`]
+//! takes disciplines from shared objects.
+//!
+//! Every extension is guarded: each packet that it was given waits, was handed out or was dropped, once, and unchanged but for
+//! its ECN field and label. The first call after which that is not so ends the run with a [`Fault`].
+
+mod desk;
+mod discipline;
+mod fault;
+mod guard;
+#[cfg(feature = "load")]
+mod load;
+mod name;
+mod queue;
+mod setup;
+mod values;
+mod waiting;
+
+pub use desk::{Cause, Desk, Dice, Fifo, cause_named};
+pub use discipline::{DisciplineExtension, QueueNotMade};
+pub use fault::{Fault, Place, Wrong};
+pub use guard::Guarded;
+#[cfg(feature = "load")]
+pub use load::{check_object, check_table, load};
+pub use name::kept;
+pub use queue::{ExtensionQueue, Gate};
+pub use setup::Setup;
+pub use values::Values;
