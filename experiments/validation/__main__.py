@@ -42,18 +42,18 @@ svg {{ max-width: 100%; height: auto; }} .wide {{ overflow-x: auto; }}
 
 def sequences() -> Section:
     """The sequence tests of the transports, as the test runner reports them."""
-    argv = ["cargo", "test", "-p", "fairdrop-sim", "--lib", "transport::"]
+    argv = ["cargo", "test", "-p", "fairdrop-tcp", "--lib"]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     found = re.findall(r"^test (\S+)(?: - should panic)? \.\.\. (\w+)", done.stdout, re.MULTILINE)
     if not found:
         raise RuntimeError(f"no tests of transports ran: {done.stderr[-400:]}")
     checks = [
-        Check(name.removeprefix("transport::").replace("::", " / ").replace("_", " "), "ok", state, state == "ok")
+        Check(name.replace("::", " / ").replace("_", " "), "ok", state, state == "ok")
         for name, state in sorted(found)
     ]
     text = (
         "What a sender sends, and when, segment by segment, against the RFCs: tables of packets in and packets out in "
-        "crates/fairdrop-sim/src/transport/tests, run as unit tests."
+        "crates/fairdrop-tcp/src/tests, run as unit tests."
     )
     return Section("Sequences of the transports", text, checks, [])
 

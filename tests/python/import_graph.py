@@ -99,7 +99,7 @@ def rust_graph(crate: Path) -> dict[str, set[str]]:
     do not count.
     """
     source = crate / "src"
-    found = [file for file in source.rglob("*.rs") if "tests" not in file.relative_to(source).parts]
+    found = [file for file in source.rglob("*.rs") if not {"tests", "tests.rs"} & set(file.relative_to(source).parts)]
     files = {_rust_path(file, source): file for file in found}
     texts = {path: _TESTS.sub("", _COMMENT.sub("", file.read_text(encoding="utf-8"))) for path, file in files.items()}
     exports = {path: dict(_exports(text, path, set(files))) for path, text in texts.items()}

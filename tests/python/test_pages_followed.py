@@ -24,7 +24,7 @@ def test_what_a_page_adds_to_the_program_passes_its_tests(path, tmp_path):
     for block in pages.blocks(text):
         if block.changes_the_checkout:
             checkout.add(block)
-    tests = re.findall(r"^cargo test .*--(?:test|lib) .*", text, re.MULTILINE)
+    tests = re.findall(r"^cargo test .*--(?:test|lib)\b.*", text, re.MULTILINE)
     status, printed = checkout.cargo(shlex.split(next(line for line in tests if "complete::" not in line)))
     assert status == 0, printed
     passed = sum(map(int, re.findall(r"(\d+) passed", printed)))

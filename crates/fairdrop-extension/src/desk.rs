@@ -3,13 +3,13 @@
 //! It is the same for all of them and is nobody else's during a call, so a discipline is compiled with it, and no call of it goes
 //! through a pointer. The host looks after each call of the queue at what was drawn and dropped.
 
-use crate::fault::Wrong;
 use crate::setup::Setup;
 use crate::waiting::{Fixed, Waiting, fixed};
 use fairdrop::{
     Backlog, Count, DropCause, Env, Hosts, LeakyFifo, Packet, Philox, Position, Slot, Stream, Time, slots_for,
 };
 use fairdrop_link::Host;
+use fairdrop_tcp::congestion::Wrong;
 
 /// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
 const STREAMS: [&str; Stream::COUNT] = [

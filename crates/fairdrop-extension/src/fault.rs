@@ -1,23 +1,9 @@
 //! What goes wrong in a user-defined part.
 
 use fairdrop::Time;
+use fairdrop_tcp::congestion::Wrong;
 use std::fmt;
 use thiserror::Error;
-
-/// What went wrong in a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wrong {
-    /// In one line.
-    pub what: String,
-    /// Where in its text, line by line, as its language says it; may be empty.
-    pub trace: String,
-}
-
-impl From<String> for Wrong {
-    fn from(what: String) -> Self {
-        Self { what, trace: String::new() }
-    }
-}
 
 /// What a user-defined part did that ends the run.
 #[derive(Clone, Debug, Error, PartialEq)]

@@ -1,11 +1,12 @@
 //! Watches a user-defined queue: packets are neither lost, nor made, nor changed.
 
 use crate::desk::{Desk, Fifo};
-use crate::fault::{Fault, Place, Wrong};
+use crate::fault::{Fault, Place};
 use crate::queue::{ExtensionQueue, Gate};
 use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
 use fairdrop_link::{Host, Queue, Shows};
+use fairdrop_tcp::congestion::Wrong;
 use std::fmt;
 
 /// Calls of a timer after which is looked whether time goes on.

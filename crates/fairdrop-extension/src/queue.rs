@@ -2,8 +2,8 @@
 //! the simulator.
 
 use crate::desk::Desk;
-use crate::fault::Wrong;
 use fairdrop::{Count, Discipline, DropCause, Packet, Time};
+use fairdrop_tcp::congestion::Wrong;
 
 /// A user-defined queue. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
 ///

@@ -226,7 +226,9 @@ impl Link {
         let outcome = |packet: &Packet<u32>| Outcome::of(packet, now, Fate::Delivered { taken, sent: now });
         if self.flight.is_clear(now) {
             let (sent, done) = self.transmitter.sent(&mut self.queue, now, &mut ());
-            sent.iter().for_each(|packet| self.transmitter.observer_mut().deliver(outcome(packet)));
+            if let Some(packet) = &sent {
+                self.transmitter.observer_mut().deliver(outcome(packet));
+            }
             return done;
         }
         if let Some(sent) = self.transmitter.sending().map(outcome) {

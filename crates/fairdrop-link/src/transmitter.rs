@@ -91,6 +91,9 @@ impl<O: Observer, H: Fn(&O, &Packet<u32>) -> Option<Hosts>> Host for Call<'_, O,
     }
 }
 
+/// How the hosts at the ends of a packet are found.
+type HostsOf<O> = fn(&O, &Packet<u32>) -> Option<Hosts>;
+
 impl<O: Observer> Transmitter<O> {
     /// A free transmitter.
     pub fn new(environment: Environment, pacer: Pacer, observer: O) -> Self {
@@ -102,6 +105,7 @@ impl<O: Observer> Transmitter<O> {
     ///
     /// Returns when the transmitter will be done, if it was free and has started.
     #[inline(always)]
+    #[allow(clippy::needless_pass_by_value, reason = "callers have no more use for it")]
     pub fn arrive(
         &mut self,
         queue: &mut impl Queue,
@@ -162,11 +166,7 @@ impl<O: Observer> Transmitter<O> {
     }
 
     #[inline(always)]
-    fn call<'a>(
-        &'a mut self,
-        now: Time,
-        lost: &'a mut O::Lost,
-    ) -> Call<'a, O, fn(&O, &Packet<u32>) -> Option<Hosts>> {
+    fn call<'a>(&'a mut self, now: Time, lost: &'a mut O::Lost) -> Call<'a, O, HostsOf<O>> {
         let Self { observer, environment, .. } = self;
         Call { now, observer, environment, offered: NONE, refused: None, hosts: |_, _| None, lost }
     }

@@ -3,6 +3,7 @@
 //! [`Scenario`](scenario::Scenario) in, [`RunResult`] out: [`simulate`] does one run, [`campaign`] many on all
 //! cores, [`replay`] feeds a capture through one queue, [`queue_host`] drives a discipline with no network at all.
 
+mod beside_kernel;
 pub mod campaign;
 mod control;
 mod engine;
@@ -24,8 +25,10 @@ pub mod trace;
 mod transport;
 mod watch;
 
+pub use beside_kernel::beside_kernel;
 pub use control::{Control, Late, PARTS};
 pub use engine::Excess;
+pub use fairdrop_tcp::TransportCount;
 pub use huge_pages::HugePages;
 pub use meter::{End, TIME_RESOLUTION, jain_index};
 pub use network::{Datagrams, Departing, Network, Notice, SenderState};
@@ -38,4 +41,3 @@ pub use result::{
 };
 pub use run::{FileError, RunError, run_file, simulate, simulate_traced};
 pub use transport::sources::Datagram;
-pub use transport::{TransportCount, beside_kernel};

@@ -11,9 +11,9 @@ use crate::engine::{Engine, Unheard};
 use crate::result::RunResult;
 use crate::run::{RunError, collect};
 use crate::scenario::{Group, Scenario, Transport};
-use crate::transport::TransportCount;
 use crate::transport::sources::{Datagram, Flow, Next, Source};
 use fairdrop::Time;
+use fairdrop_tcp::TransportCount;
 
 /// A network whose hosts are outside.
 #[derive(Debug)]

@@ -103,10 +103,10 @@ impl<T: Tracer> Port<T> {
     pub fn prefetch_next(&mut self, touch: impl Fn(u32, u32)) {
         match &self.discipline {
             Hosted::BuiltIn(queue) => {
-                prefetch_next(&self.transmitter, queue.fifo(), &mut self.started, touch)
+                prefetch_next(&self.transmitter, queue.fifo(), &mut self.started, touch);
             }
             Hosted::Extension(queue) => {
-                prefetch_next_of_extension(&self.transmitter, queue, &mut self.started, touch)
+                prefetch_next_of_extension(&self.transmitter, queue, &mut self.started, touch);
             }
         }
     }

@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code)] // The instruction has no safe form.
 
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
 /// What belongs to so many flows is in the cache, and is not asked for ahead.
 pub const FEW_FLOWS: u32 = 2000;
 /// How many packets or events are looked at together.
@@ -17,6 +19,13 @@ pub const LEAD: usize = 2;
 #[inline(always)]
 pub fn prefetch<T>(item: &T) {
     hint(item);
+}
+
+/// The same for all lines of `item`, which begins with one.
+#[inline(always)]
+pub fn prefetch_whole<T>(item: &T) {
+    let start = std::ptr::from_ref(item).cast::<u8>();
+    (0..size_of::<T>()).step_by(LINE).for_each(|at| hint(start.wrapping_add(at)));
 }
 
 /// The same for what lies so many places behind `item`, whether or not there is anything: what will be written there

@@ -12,12 +12,12 @@ use crate::result::{
     queue_result, rate_bps,
 };
 use crate::scenario::{QueueConfig, QueueError};
-use crate::transport::TransportCount;
 use crate::watch::HostNumbers;
 use fairdrop::{MAX_LEN, Meta, Packet, Time};
 use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol, count};
 use fairdrop_extension::Fault;
 use fairdrop_link::Pace;
+use fairdrop_tcp::TransportCount;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use thiserror::Error;

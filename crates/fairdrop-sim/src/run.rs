@@ -12,11 +12,11 @@ use crate::result::{
 use crate::scenario::{ExtensionError, Extensions};
 use crate::scenario::{Group, Problems, QueueError, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
-use crate::transport::TransportCount;
 use fairdrop::{Count, Time};
 use fairdrop_capture::open_regular;
 use fairdrop_config::MAX_TEXT_BYTES;
 use fairdrop_extension::Fault;
+use fairdrop_tcp::TransportCount;
 use std::io;
 use std::path::Path;
 use thiserror::Error;

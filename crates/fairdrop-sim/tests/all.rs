@@ -1,9 +1,11 @@
 //! The tests of this crate in one program, since each program is linked on its own.
 
 mod ablations;
+mod bbr;
 mod beside_kernel;
 mod cake;
 mod collar;
+mod congestion_controls;
 mod delivery_chances;
 mod ecn;
 mod endless;
@@ -19,6 +21,8 @@ mod impairments;
 mod loss;
 mod meters;
 mod micro;
+mod network;
+mod network_flows;
 mod per_flow;
 mod plugin;
 mod prague;

@@ -7,9 +7,9 @@ use super::flows::Answer;
 use super::packets::{Heading, InFlight, Role, SYN_BYTES};
 use super::stray::Place;
 use crate::trace::Tracer;
-use crate::transport::accurate_ecn::Feedback;
-use crate::transport::tcp::{Ack, Send};
 use fairdrop::Time;
+use fairdrop_tcp::accurate_ecn::Feedback;
+use fairdrop_tcp::{Ack, Send};
 
 /// Packets that a sender sends at once after which the memory is looked at.
 const MANY_AT_ONCE: usize = 1 << 10;
@@ -35,7 +35,7 @@ impl<T: Tracer> Engine<'_, T> {
                 } else {
                     sender.on_syn_ack(self.now, *stamp, config, &mut self.wanted);
                 }
-                let is_complete = sender.is_complete();
+                let is_complete = self.flows.is_acknowledged(packet.flow, packet.group);
                 self.send_wanted(packet.flow, packet.group);
                 if is_complete {
                     self.flows.complete(packet.flow, self.now, self.is_measured());
@@ -95,7 +95,7 @@ impl<T: Tracer> Engine<'_, T> {
         if let Some(blocks) = self.flows.blocks(flow, config) {
             self.packets.attach(handle, blocks);
             // In ns-2 they are on the wire.
-            if config.ns2.sack1 {
+            if config.has_blocks_on_wire() {
                 more = 8 * blocks.len() as u16;
                 self.packets.get_mut(handle).len += more;
             }

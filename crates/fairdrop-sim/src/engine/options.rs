@@ -3,9 +3,8 @@
 //! clocks agree. And what an ACK says of marks by accurate ECN (RFC 9768).
 
 use crate::scenario::Scenario;
-use crate::transport::accurate_ecn::Feedback;
-use crate::transport::tcp::TcpConfig;
 use fairdrop::Time;
+use fairdrop_tcp::accurate_ecn::Feedback;
 
 /// Options under way, and timestamps that a receiver has taken.
 #[derive(Debug)]
@@ -35,7 +34,7 @@ fn get<T: Copy + Default>(values: &[T], at: u32) -> T {
 impl Options {
     pub fn new(scenario: &Scenario) -> Self {
         let mut tcp = scenario.groups.iter().filter_map(|group| group.transport.tcp());
-        let used = tcp.any(TcpConfig::has_options);
+        let used = tcp.any(|tcp| tcp.has_options());
         Self { used, stamps: Vec::new(), delays: Vec::new(), feedback: Vec::new() }
     }
 

@@ -8,8 +8,8 @@ use super::packets::{Heading, InFlight, Role};
 use crate::control::Control;
 use crate::scenario::QueueError;
 use crate::trace::{About, PacketEvent, Tracer};
-use crate::transport::TransportCount;
 use fairdrop::{Ecn, Meta, Time};
+use fairdrop_tcp::TransportCount;
 
 /// A packet that a host puts on its own link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

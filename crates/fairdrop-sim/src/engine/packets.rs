@@ -1,8 +1,8 @@
 //! Packets under way: a slab with entries of half a cache line and 32-bit handles. What few packets carry besides
 //! lies apart.
 
-use crate::transport::receiver::Blocks;
 use fairdrop::Ecn;
+use fairdrop_tcp::receiver::Blocks;
 
 use crate::prefetch::{prefetch, prefetch_behind};
 use crate::trace::PacketKind;

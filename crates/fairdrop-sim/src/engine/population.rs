@@ -1,16 +1,18 @@
 //! Populations: groups whose connections come and go. The flow number of a finished connection is given to another
 //! once none of its packets is under way, so memory is bounded by the connections that are open at once.
 
-use crate::random::{self, FlowPurpose, Gaps};
+use crate::random::{self, BoundedPareto, FlowPurpose, Gaps};
 use crate::scenario::Group;
-use crate::transport::tcp::{Connections, SizeLaw};
 use fairdrop::{Philox, Time};
+use fairdrop_tcp::{Connections, SizeLaw};
 
 /// The connections of one group.
 #[derive(Debug)]
 pub struct Population {
     arrivals: Gaps,
     sizes: Philox,
+    /// Where sizes follow Pareto's law.
+    law: Option<BoundedPareto>,
     /// When the next connection begins.
     next: Time,
     /// Flow numbers to be given out again.
@@ -21,9 +23,14 @@ impl Population {
     /// The population of group number `number`, whose first connection begins a gap after the group's start.
     pub fn new(number: u32, group: &Group, seed: u64) -> Option<Self> {
         let connections = group.transport.tcp()?.connections.as_ref()?;
+        let law = match connections.sizes {
+            SizeLaw::Pareto { mean, high, shape } => Some(BoundedPareto::with_mean(mean, high, shape)),
+            SizeLaw::Constant(_) | SizeLaw::Exponential(_) => None,
+        };
         let mut population = Self {
             arrivals: Gaps::new(random::of_flow(seed, number, FlowPurpose::Connection)),
             sizes: random::of_flow(seed, number, FlowPurpose::Size),
+            law,
             next: group.start,
             free: Vec::new(),
         };
@@ -39,10 +46,10 @@ impl Population {
     /// Begins the next connection: how many bytes it sends.
     pub fn begin(&mut self, connections: &Connections) -> u64 {
         self.advance(connections);
-        let bytes = match connections.sizes {
-            SizeLaw::Constant(bytes) => bytes,
-            SizeLaw::Exponential(mean) => mean * random::exponential(&mut self.sizes),
-            SizeLaw::Pareto(law) => law.sample(&mut self.sizes),
+        let bytes = match (connections.sizes, &self.law) {
+            (SizeLaw::Constant(bytes), _) => bytes,
+            (SizeLaw::Exponential(mean), _) => mean * random::exponential(&mut self.sizes),
+            (SizeLaw::Pareto { mean, .. }, law) => law.map_or(mean, |law| law.sample(&mut self.sizes)),
         };
         (bytes.ceil() as u64).max(1)
     }

@@ -10,19 +10,17 @@
 //! ```
 //!
 //! `examples/extensions.rs` is such a program, whole; `examples/extension_choke.rs` has parameters and random numbers as well.
-//! Both kinds are guarded: [`fairdrop_extension`] says how disciplines are; of a congestion control, windows are numbers above
-//! 0.
+//! Both kinds are guarded, as [`fairdrop_extension`] describes.
 
-mod congestion;
 pub mod prelude;
 
 pub use crate::scenario::{Extension, ExtensionError, Extensions};
-pub use crate::transport::congestion::{
+pub use fairdrop_extension::{
+    Cause, CongestionExtension, CongestionSettings, Connection, Desk, Dice, DisciplineExtension,
+    ExtensionQueue, Fault, Gate, Place, QueueNotMade, Setup, Values, Watched, Witness, Wrong, cause_named,
+    kept,
+};
+pub use fairdrop_tcp::congestion::{
     AckEvent, CongestionControl, Held, LossEvent, LossRecovery, Ns2Agent, RateSample, Repair, SegmentLoss,
     SendEvent, Variant, Window,
-};
-pub use congestion::{CongestionExtension, CongestionSettings, Connection, Watched, Witness};
-pub use fairdrop_extension::{
-    Cause, Desk, Dice, DisciplineExtension, ExtensionQueue, Fault, Gate, Place, QueueNotMade, Setup, Values,
-    Wrong, cause_named, kept,
 };

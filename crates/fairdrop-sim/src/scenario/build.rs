@@ -9,9 +9,10 @@ use super::{
 use crate::control::Control;
 use crate::meter::End;
 use crate::transport::sources::SourceConfig;
-use crate::transport::{self, Transport, TransportInfo};
+use crate::transport::{self, Transport};
 use fairdrop::Time;
 use fairdrop_config::{Data, FieldSpec, Node, Problem, Report, Section, members, nearest, read_impairments};
+use fairdrop_tcp::TransportInfo;
 
 /// Nodes of a dumbbell.
 const LEFT: &str = "R1";
@@ -436,7 +437,8 @@ fn group(item: &Node, path: &str, context: &Context<'_>, report: &mut Report) ->
     let fields: Vec<_> = GROUP.iter().copied().chain(own).collect();
     let section = Section::read(Some(item), path, &fields, &["mark_excess"], report);
     let read = |info: TransportInfo| {
-        Transport::read(info.name, extensions.congestion(info.name), &section, report, control)
+        let external = extensions.congestion(info.name).map(|control| control.with_settings(&section));
+        Transport::read(info.name, external, &section, report, control)
     };
     let transport = info.and_then(read);
     let mark_excess = mark_excess(item, path, report);

@@ -1,11 +1,11 @@
 //! The extensions that scenarios may name.
 
 use super::fields::GROUP;
-use crate::extension::CongestionExtension;
-use crate::transport::{self, TransportInfo, tcp};
+use crate::transport;
 use fairdrop::{DisciplineInfo, ParamSpec};
 use fairdrop_config::{Disciplines, FieldSpec, is_plain_name};
-use fairdrop_extension::DisciplineExtension;
+use fairdrop_extension::{CongestionExtension, DisciplineExtension};
+use fairdrop_tcp::{self as tcp, TransportInfo};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;

@@ -184,7 +184,7 @@ impl Group {
     /// Name of its congestion control, where that is an extension.
     pub fn congestion_extension(&self) -> Option<&'static str> {
         let tcp = self.transport.tcp()?;
-        tcp.has_own_congestion().then_some(tcp.name)
+        tcp.has_external_congestion().then_some(tcp.name)
     }
 
     /// Flows that are there from the start.

@@ -1,11 +1,10 @@
 //! The transport of a group.
 
-use super::info::TransportInfo;
 use super::sources::{self, SourceConfig};
-use super::tcp::{self, TcpConfig};
 use crate::control::Control;
-use crate::extension::CongestionExtension;
 use fairdrop_config::{Report, Section};
+use fairdrop_tcp::congestion::External;
+use fairdrop_tcp::{self as tcp, TcpConfig, TransportInfo};
 use serde_json::{Value as Json, json};
 
 /// How sources send.
@@ -23,21 +22,21 @@ pub fn infos() -> impl Iterator<Item = TransportInfo> {
 }
 
 impl Transport {
-    /// The transport called `name`, or a TCP with a congestion control of one's `own`, with the settings of `section`;
+    /// The transport called `name`, or a TCP with an `external` congestion control, with the settings of `section`;
     /// `None` when something is wrong with them. `control` stops the reading of a list of arrivals.
     pub fn read(
         name: &str,
-        own: Option<&CongestionExtension>,
+        external: Option<External>,
         section: &Section,
         report: &mut Report,
         control: &Control,
     ) -> Option<Self> {
-        let tcp = TcpConfig::read(name, own, section, report).map(Self::Tcp);
+        let tcp = TcpConfig::read(name, external, section, report).map(Self::Tcp);
         tcp.or_else(|| SourceConfig::read(name, section, report, control).map(Self::OpenLoop))
     }
 
     /// Name, as in `fairdrop list`.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Tcp(tcp) => tcp.name,
             Self::OpenLoop(source) => source.name(),

@@ -1,5 +1,6 @@
 //! What applications hand to TCP: transfers that begin, are written by and by, and complete.
 
+use super::transfer::Job;
 use super::{Flows, Transfer};
 use crate::meter::TransferMeter;
 use crate::random::{self, FlowPurpose};
@@ -31,8 +32,8 @@ impl Flows<'_> {
     pub fn next_supply(&mut self, flow: u32) -> Option<Time> {
         let size = self.group(flow).payload();
         let tcp = self.tcp_of(flow, self.group_of[flow as usize]).0;
-        let application = tcp.job.as_mut()?.application.as_mut();
-        let application = application.filter(|_| tcp.sender.supply < tcp.sender.size)?;
+        let Job { transfer, application } = tcp.job.as_deref_mut()?;
+        let application = application.as_mut().filter(|_| tcp.sender.supply < transfer.segments)?;
         Some(application.take(size))
     }
 

@@ -4,11 +4,11 @@ use super::Flows;
 use super::open_flow::NextOfSource;
 use super::sink::{Answer, Sink};
 use crate::engine::packets::{InFlight, Role};
-use crate::transport::accurate_ecn::Feedback;
-use crate::transport::receiver::Blocks;
 use crate::transport::sources::Datagram;
-use crate::transport::tcp::{EcnFeedback, TcpConfig};
 use fairdrop::{Ecn, Time};
+use fairdrop_tcp::accurate_ecn::Feedback;
+use fairdrop_tcp::receiver::Blocks;
+use fairdrop_tcp::{EcnFeedback, TcpConfig};
 
 impl Flows<'_> {
     /// The packet of an open-loop source that comes to the end of its host's own link.
@@ -35,7 +35,7 @@ impl Flows<'_> {
         let (whole, header) = (settings.packet_size as u16, settings.header as u16);
         let tcp = self.tcp_of(flow, group).0;
         match &tcp.job {
-            Some(job) if segment + 1 == tcp.sender.size => job.transfer.last + header,
+            Some(job) if segment + 1 == job.transfer.segments => job.transfer.last + header,
             _ => whole,
         }
     }
@@ -67,11 +67,11 @@ impl Flows<'_> {
     /// What an ACK sent now says of what came out of order, where SACK is spoken.
     pub fn blocks(&mut self, flow: u32, config: &TcpConfig) -> Option<Blocks> {
         let receiver = &mut self.sinks[flow as usize].receiver;
-        if config.linux.is_some() {
+        if config.acknowledges_as_linux() {
             return receiver.blocks_as_linux(config.sack.sack_blocks);
         }
-        let has_blocks = config.has_sack() && receiver.has_gap();
-        if has_blocks && config.ns2.sack1 {
+        let has_blocks = config.has_sack && receiver.has_gap();
+        if has_blocks && config.has_blocks_on_wire() {
             receiver.forget_beyond(config.sack.sack_blocks);
         }
         has_blocks.then(|| receiver.blocks(config.sack.sack_blocks))
@@ -112,7 +112,7 @@ impl Flows<'_> {
     #[inline]
     pub fn receive(&mut self, packet: InFlight, at: Time, sent: Option<Time>, measured: bool) -> Answer {
         if packet.role == Role::Syn {
-            if self.tcp_config(packet.group).is_some_and(|config| config.linux.is_some()) {
+            if self.tcp_config(packet.group).is_some_and(|config| config.acknowledges_as_linux()) {
                 self.sinks[packet.flow as usize].receiver.answer_as_linux(at);
             }
             return Answer::Now { seq: 0, len: packet.len };
@@ -134,7 +134,7 @@ impl Flows<'_> {
         let Sink { receiver, ack_due, .. } = &mut self.sinks[flow as usize];
         let is_last = *ack_due == now;
         let due = is_last && std::mem::take(&mut receiver.ack_pending);
-        if due && config.linux.is_some() {
+        if due && config.acknowledges_as_linux() {
             receiver.note_late_ack(config);
         }
         due.then_some((receiver.next, config.ack_size as u16))

@@ -5,9 +5,9 @@ use crate::engine::packets::SYN_BYTES;
 use crate::scenario::{Group, Scenario};
 use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
-use crate::transport::tcp::TcpConfig;
 use fairdrop::{Ecn, Time};
 use fairdrop_link::Rate;
+use fairdrop_tcp::TcpConfig;
 
 /// What each packet of a group needs to know of the group: two lines of the cache in place of the settings' many.
 #[derive(Debug)]
@@ -45,7 +45,8 @@ impl Hosts {
     pub fn new(scenario: &Scenario, number: u32, group: &Group) -> Self {
         let tcp = group.transport.tcp();
         let ack = tcp.map_or(0, |tcp| tcp.ack_size);
-        let blocks = tcp.filter(|tcp| tcp.ns2.sack1).map_or(0, |tcp| 8 * u32::from(tcp.sack.sack_blocks));
+        let blocks =
+            tcp.filter(|tcp| tcp.has_blocks_on_wire()).map_or(0, |tcp| 8 * u32::from(tcp.sack.sack_blocks));
         Self {
             rate: group.access_rate_bps.map(|bps| Rate::new(bps, [group.packet_size, ack])),
             largest: [largest_packet(group), (ack + blocks).max(SYN_BYTES.into())],
@@ -59,8 +60,8 @@ impl Hosts {
             takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
             ecn: tcp.map_or([Ecn::NotCapable; 2], ecn),
-            has_options: tcp.is_some_and(TcpConfig::has_options),
-            reports_more: tcp.is_some_and(|tcp| tcp.has_sack() || tcp.has_options()),
+            has_options: tcp.is_some_and(|tcp| tcp.has_options()),
+            reports_more: tcp.is_some_and(|tcp| tcp.has_sack || tcp.has_options()),
         }
     }
 }

@@ -29,9 +29,10 @@ use crate::random::{self, FlowPurpose};
 use crate::scenario::{Group, Scenario};
 use crate::transport::Transport;
 use crate::transport::sources::{self, Datagram, Source};
-use crate::transport::tcp::{Sender, TcpConfig};
 use fairdrop::Time;
 use fairdrop_link::Wire;
+use fairdrop_tcp::congestion::Params;
+use fairdrop_tcp::{Sender, TcpConfig};
 use hosts::Hosts;
 use open_flow::OpenFlow;
 use sink::Sink;
@@ -147,8 +148,13 @@ impl<'s> Flows<'s> {
                     segment_bytes: group.payload(),
                     values: Values::default(),
                 };
-                let control = config.congestion.control_of(connection, &self.witness);
-                let mut sender = Sender::with_control(config, boot, control);
+                let control = match &config.congestion {
+                    Params::External(params) => {
+                        fairdrop_extension::connect(&**params, connection(), &self.witness)
+                    }
+                    built_in => built_in.control(),
+                };
+                let mut sender = config.sender(boot, control);
                 if config.model_based {
                     sender.control.seed(random::of_flow(seed, flow, FlowPurpose::Congestion).next_u64());
                 }
@@ -250,6 +256,12 @@ impl<'s> Flows<'s> {
     pub fn sender(&mut self, flow: u32, group: u16) -> (&mut Sender, &'s TcpConfig) {
         let (tcp, config) = self.tcp_of(flow, group);
         (&mut tcp.sender, config)
+    }
+
+    /// Whether all of the transfer of a TCP flow of `group` is acknowledged.
+    #[inline]
+    pub fn is_acknowledged(&self, flow: u32, group: u16) -> bool {
+        self.tcp[self.index(flow, group) as usize].is_acknowledged()
     }
 
     /// Whether the sinks of a group only count what comes.

@@ -1,9 +1,9 @@
 //! Flows whose ends are outside: what these tell of themselves takes the place of what the engine's own would know.
 
 use super::Flows;
-use crate::transport::TransportCount;
-use crate::transport::tcp::SenderCount;
 use fairdrop::Time;
+use fairdrop_tcp::SenderCount;
+use fairdrop_tcp::TransportCount;
 
 /// What a TCP sender outside says of itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +43,7 @@ impl Flows<'_> {
         tcp.sender.window.cwnd = state.cwnd_packets;
         tcp.window.change(now, state.cwnd_packets);
         if let Some(srtt_s) = state.srtt_s {
-            tcp.sender.rto.set_srtt_s(srtt_s, config);
+            tcp.sender.set_srtt_s(srtt_s, config);
         }
     }
 

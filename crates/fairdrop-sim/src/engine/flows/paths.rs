@@ -4,7 +4,7 @@ use super::Flows;
 use super::hosts::Hosts;
 use crate::engine::carrier::Carrier;
 use crate::engine::events::Lane;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_whole};
 
 impl<'s> Flows<'s> {
     /// Links from source to sink, or back, of the flows of a group.
@@ -60,8 +60,7 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn prefetch_sender(&self, flow: u32, group: u16) {
         if let Some(tcp) = self.tcp.get(self.index(flow, group) as usize) {
-            tcp.sender.prefetch();
-            prefetch(&tcp.window.sum);
+            prefetch_whole(tcp);
         }
     }
 

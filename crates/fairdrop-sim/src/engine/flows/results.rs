@@ -5,9 +5,9 @@ use super::hosts::Hosts;
 use super::sink::Delivered;
 use super::window::WindowSeries;
 use crate::result::Windows;
-use crate::transport::TransportCount;
-use crate::transport::tcp::SenderCount;
 use fairdrop::Time;
+use fairdrop_tcp::SenderCount;
+use fairdrop_tcp::TransportCount;
 
 impl Flows<'_> {
     /// Adds a point to the series of windows.

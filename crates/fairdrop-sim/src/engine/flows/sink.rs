@@ -1,10 +1,10 @@
 //! The receiving end of a flow.
 
 use crate::engine::packets::InFlight;
-use crate::transport::receiver::{Reaction, Receiver};
-use crate::transport::tcp::{EcnFeedback, TcpConfig};
 use fairdrop::{Count, Ecn, Time};
 use fairdrop_link::Wire;
+use fairdrop_tcp::receiver::{Reaction, Receiver};
+use fairdrop_tcp::{EcnFeedback, TcpConfig};
 
 /// Where a flow ends: what a packet of it meets as it leaves the network. Two lines of the cache.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl Sink {
                 self.receiver.count_marks(packet.ecn, u32::from(packet.len) - header)
             }
         };
-        let (is_new, wait) = if config.linux.is_some() {
+        let (is_new, wait) = if config.acknowledges_as_linux() {
             let (is_new, wait) = self.receiver.take_as_linux(at, packet.seq, sent, config);
             if at_once && wait.is_some() {
                 self.receiver.note_ack();

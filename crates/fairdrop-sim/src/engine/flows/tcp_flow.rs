@@ -2,9 +2,9 @@
 
 use super::transfer::{Job, Transfer};
 use super::window::WindowMeter;
-use crate::transport::tcp::Sender;
 use fairdrop::Time;
 use fairdrop_link::Wire;
+use fairdrop_tcp::Sender;
 
 /// The sending end of a TCP connection: three lines of the cache.
 #[derive(Debug)]
@@ -28,13 +28,19 @@ impl TcpFlow {
 
     /// It has `bytes` to carry, in segments of `payload` bytes.
     pub fn carry(&mut self, bytes: u64, payload: u32) {
-        let (transfer, segments) = Transfer::of(bytes, payload);
-        (self.sender.size, self.sender.supply) = (segments, segments);
+        let transfer = Transfer::of(bytes, payload);
+        self.sender.supply = transfer.segments;
         self.job = Some(Box::new(Job { transfer, application: None }));
     }
 
     pub fn job(&mut self) -> &mut Job {
         self.job.get_or_insert_with(|| Box::new(Job { transfer: Transfer::ENDLESS, application: None }))
+    }
+
+    /// Whether all of a finite transfer is acknowledged.
+    #[inline]
+    pub fn is_acknowledged(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| self.sender.una >= job.transfer.segments)
     }
 
     /// Whether it has carried all, and knows it.

@@ -16,6 +16,8 @@ pub struct Job {
 pub struct Transfer {
     /// Bytes, without headers that are added; 0 when it has no end.
     pub bytes: u64,
+    /// Segments of it; `u32::MAX` when it has no end.
+    pub segments: u32,
     /// Bytes of its last segment, likewise.
     pub last: u16,
     pub begun: Time,
@@ -24,14 +26,15 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    pub const ENDLESS: Self = Self { bytes: 0, last: 0, begun: Time::ZERO, completed: Time::NEVER };
+    pub const ENDLESS: Self =
+        Self { bytes: 0, segments: u32::MAX, last: 0, begun: Time::ZERO, completed: Time::NEVER };
 
     /// Segments of `payload` bytes, the last one perhaps smaller.
-    pub fn of(bytes: u64, payload: u32) -> (Self, u32) {
+    pub fn of(bytes: u64, payload: u32) -> Self {
         let size = u64::from(payload);
         let segments = bytes.div_ceil(size);
         let last = bytes - (segments - 1) * size;
-        (Self { bytes, last: last as u16, ..Self::ENDLESS }, segments as u32)
+        Self { bytes, segments: segments as u32, last: last as u16, ..Self::ENDLESS }
     }
 
     /// From its beginning to its completion.

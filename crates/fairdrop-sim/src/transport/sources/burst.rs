@@ -1,9 +1,9 @@
 //! UDP in bursts: packets back to back, once in a period.
 
-use crate::transport::info::TransportInfo;
 use fairdrop::{Kind, Time};
 use fairdrop_config::units::{as_maybe_seconds, as_seconds};
 use fairdrop_config::{FieldKind, FieldSpec, PERIOD, Section, field};
+use fairdrop_tcp::TransportInfo;
 use serde::Serialize;
 
 /// What a list of transports says of it.

@@ -1,10 +1,10 @@
 //! UDP at a constant bit rate.
 
 use crate::random;
-use crate::transport::info::TransportInfo;
 use fairdrop::{Kind, Philox, Time};
 use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, SWITCH, Section, field};
 use fairdrop_link::{Rate, Wire};
+use fairdrop_tcp::TransportInfo;
 use serde::Serialize;
 
 /// What a list of transports says of it.

@@ -25,10 +25,10 @@
 use super::cbr::Pacer;
 use super::next::Next;
 use crate::random;
-use crate::transport::info::TransportInfo;
 use fairdrop::{Kind, Philox, Time};
 use fairdrop_config::units::as_seconds;
 use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, PERIOD, Section, field};
+use fairdrop_tcp::TransportInfo;
 use serde::Serialize;
 
 /// What a list of transports says of it.

@@ -1,9 +1,9 @@
 //! UDP as a Poisson process.
 
 use crate::random::Gaps;
-use crate::transport::info::TransportInfo;
 use fairdrop::{Philox, Time};
 use fairdrop_config::{ANY_RATE, FieldSpec, Section, field};
+use fairdrop_tcp::TransportInfo;
 use serde::Serialize;
 
 /// What a list of transports says of it.

@@ -10,9 +10,9 @@ use super::poisson::{self, Poisson, PoissonConfig};
 use super::trace::{self, Playback, TraceConfig};
 use crate::control::Control;
 use crate::random::{self, FlowPurpose};
-use crate::transport::info::TransportInfo;
 use fairdrop::{Ecn, Time};
 use fairdrop_config::{Report, Section};
+use fairdrop_tcp::TransportInfo;
 use serde::Serialize;
 
 /// Settings of a source.

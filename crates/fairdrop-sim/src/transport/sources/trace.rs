@@ -1,9 +1,9 @@
 //! UDP that plays a list of arrivals.
 
 use super::datagram::Datagram;
-use crate::transport::info::TransportInfo;
 use fairdrop::{Ecn, Time};
 use fairdrop_config::{FieldKind, FieldSpec, field};
+use fairdrop_tcp::TransportInfo;
 use serde::Serialize;
 use std::sync::Arc;
 

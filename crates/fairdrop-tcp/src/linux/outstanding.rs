@@ -1,0 +1,375 @@
+//! What has been sent and not been acknowledged: when each segment was last sent, and what is known of it (the kernel's
+//! retransmission queue, with its list of what was sent in the order of time).
+
+use crate::scoreboard::Reported;
+use fairdrop::Time;
+use std::collections::VecDeque;
+
+const NONE: u32 = u32::MAX;
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// When it was last sent.
+    sent: Time,
+    /// The segments last sent before and after it, among those that may be lost.
+    earlier: u32,
+    later: u32,
+    /// It counts as lost.
+    lost: bool,
+    /// A retransmission of it is under way.
+    again: bool,
+    /// It was sent again, ever.
+    ever_again: bool,
+    /// It stands in the list.
+    listed: bool,
+}
+
+/// What an ACK or a block reports of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    pub segment: u32,
+    pub sent: Time,
+    /// It was sent again, ever.
+    pub ever_again: bool,
+    /// It was reported before.
+    pub known: bool,
+}
+
+/// Segments from the first unacknowledged one on.
+#[derive(Clone, Debug)]
+pub struct Outstanding {
+    una: u32,
+    segments: VecDeque<Segment>,
+    /// Ends of the list.
+    earliest: u32,
+    latest: u32,
+    pub reported: Reported,
+    /// Segments that count as lost, and are not reported.
+    lost: u32,
+    /// Retransmissions under way.
+    again: u32,
+    /// No lost segment below this one waits to be sent again.
+    hint: u32,
+    /// Segments found lost so far, again and again.
+    pub losses: u64,
+    /// Those of which nobody was told yet, where somebody is.
+    pub found: Option<Vec<u32>>,
+}
+
+impl Default for Outstanding {
+    fn default() -> Self {
+        Self {
+            una: 0,
+            segments: VecDeque::new(),
+            earliest: NONE,
+            latest: NONE,
+            reported: Reported::default(),
+            lost: 0,
+            again: 0,
+            hint: 0,
+            losses: 0,
+            found: None,
+        }
+    }
+}
+
+impl Outstanding {
+    pub fn len(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Segments in the network (`tcp_packets_in_flight`).
+    pub fn in_flight(&self) -> u32 {
+        self.len() - self.reported.count() - self.lost + self.again
+    }
+
+    /// Segments that count as lost.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Retransmissions under way.
+    pub fn again(&self) -> u32 {
+        self.again
+    }
+
+    /// Whether a retransmission is under way, or the first segment was sent again (`tcp_any_retrans_done`).
+    pub fn has_again(&self) -> bool {
+        self.again > 0 || self.segments.front().is_some_and(|segment| segment.ever_again)
+    }
+
+    /// Whether something is reported or lost.
+    pub fn has_left(&self) -> bool {
+        self.reported.count() + self.lost > 0
+    }
+
+    fn at(&self, segment: u32) -> &Segment {
+        &self.segments[(segment - self.una) as usize]
+    }
+
+    fn at_mut(&mut self, segment: u32) -> &mut Segment {
+        &mut self.segments[(segment - self.una) as usize]
+    }
+
+    /// When the first unacknowledged segment was last sent.
+    pub fn first_sent(&self) -> Option<Time> {
+        self.segments.front().map(|segment| segment.sent)
+    }
+
+    /// A new segment is sent.
+    pub fn push(&mut self, now: Time) {
+        let number = self.una + self.len();
+        self.segments.push_back(Segment {
+            sent: now,
+            earlier: NONE,
+            later: NONE,
+            lost: false,
+            again: false,
+            ever_again: false,
+            listed: false,
+        });
+        self.list(number);
+    }
+
+    /// Puts a segment at the end of the list.
+    fn list(&mut self, number: u32) {
+        self.unlist(number);
+        let latest = std::mem::replace(&mut self.latest, number);
+        if latest == NONE {
+            self.earliest = number;
+        } else {
+            self.at_mut(latest).later = number;
+        }
+        let segment = self.at_mut(number);
+        (segment.earlier, segment.later, segment.listed) = (latest, NONE, true);
+    }
+
+    fn unlist(&mut self, number: u32) {
+        let Segment { earlier, later, listed, .. } = *self.at(number);
+        if !listed {
+            return;
+        }
+        match earlier {
+            NONE => self.earliest = later,
+            _ => self.at_mut(earlier).later = later,
+        }
+        match later {
+            NONE => self.latest = earlier,
+            _ => self.at_mut(later).earlier = earlier,
+        }
+        self.at_mut(number).listed = false;
+    }
+
+    /// A lost segment is sent again.
+    pub fn send_again(&mut self, number: u32, now: Time) {
+        self.again += u32::from(!self.at(number).again);
+        self.at_mut(number).again = true;
+        self.probe(number, now);
+    }
+
+    /// A segment is sent again as a probe, of which nothing is counted.
+    pub fn probe(&mut self, number: u32, now: Time) {
+        let segment = self.at_mut(number);
+        (segment.sent, segment.ever_again) = (now, true);
+        if !self.reported.has(number) {
+            self.list(number);
+        }
+    }
+
+    /// A segment counts as lost (`tcp_mark_skb_lost`), or its retransmission does.
+    pub fn lose(&mut self, number: u32) {
+        self.unlist(number);
+        let segment = self.at_mut(number);
+        let (was_lost, was_again) = (segment.lost, segment.again);
+        (segment.lost, segment.again) = (true, false);
+        if was_lost && !was_again {
+            return;
+        }
+        self.lost += u32::from(!was_lost);
+        self.again -= u32::from(was_again);
+        self.losses += 1;
+        if let Some(found) = &mut self.found {
+            found.push(number);
+        }
+        self.hint = self.hint.min(number);
+    }
+
+    /// No segment counts as lost any more. What was found lost is listed no more, as in the kernel.
+    pub fn forget_losses(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.lost = false);
+        self.lost = 0;
+    }
+
+    /// The first lost segment that was not sent again.
+    pub fn first_to_send_again(&mut self) -> Option<u32> {
+        if self.again >= self.lost {
+            return None;
+        }
+        let end = self.una + self.len();
+        let mut number = self.hint.max(self.una);
+        while number < end {
+            let segment = self.at(number);
+            if segment.lost && !segment.again && !self.reported.has(number) {
+                self.hint = number;
+                return Some(number);
+            }
+            number += 1;
+        }
+        self.hint = number;
+        None
+    }
+
+    /// What a block reports from `first` to `end`, of which `each` is what was not known.
+    pub fn report(&mut self, first: u32, end: u32, mut each: impl FnMut(Arrived)) {
+        let (mut segment, end) = (first.max(self.una), end.min(self.una + self.len()));
+        while segment < end {
+            segment = self.reported.first_gap(segment);
+            let gap_end = self.reported.end_of_gap(segment).unwrap_or(end).min(end);
+            for number in segment..gap_end {
+                each(self.arrive(number, false));
+            }
+            if segment < gap_end {
+                self.reported.insert(segment, gap_end);
+            }
+            segment = gap_end.max(segment);
+        }
+    }
+
+    /// Everything below `una` has arrived, in ascending order.
+    pub fn acknowledge(&mut self, una: u32, mut each: impl FnMut(Arrived)) {
+        while self.una < una && !self.segments.is_empty() {
+            let number = self.una;
+            let known = self.reported.has(number);
+            each(self.arrive(number, known));
+            self.segments.pop_front();
+            self.una += 1;
+        }
+        self.reported.acknowledge(una);
+    }
+
+    fn arrive(&mut self, number: u32, known: bool) -> Arrived {
+        self.unlist(number);
+        let segment = self.at_mut(number);
+        let (lost, again) = (segment.lost, segment.again);
+        (segment.lost, segment.again) = (false, false);
+        let arrived = Arrived { segment: number, sent: segment.sent, ever_again: segment.ever_again, known };
+        self.lost -= u32::from(lost);
+        self.again -= u32::from(again);
+        arrived
+    }
+
+    /// Segments in the order in which they were last sent, as long as `is_lost` says of them whether they are; those that
+    /// are, it counts as lost.
+    pub fn lose_earliest(&mut self, mut is_lost: impl FnMut(u32, Time) -> Option<bool>) {
+        let mut number = self.earliest;
+        while number != NONE {
+            let Segment { later, sent, .. } = *self.at(number);
+            match is_lost(number, sent) {
+                None => return,
+                Some(true) => self.lose(number),
+                Some(false) => {}
+            }
+            number = later;
+        }
+    }
+
+    /// After a timeout: the first segment is lost, and each other of which `is_late` says so.
+    pub fn lose_after_timeout(&mut self, mut is_late: impl FnMut(Time) -> bool) {
+        for number in self.una..self.una + self.len() {
+            if number == self.una || (!self.reported.has(number) && is_late(self.at(number).sent)) {
+                self.lose(number);
+            }
+        }
+    }
+
+    /// Of the unreported segments those are lost above which `above` are reported.
+    pub fn lose_by_count(&mut self, above: u32) {
+        let end = self.reported.lost_below(self.una, above);
+        for number in self.una..end {
+            if !self.reported.has(number) && !self.at(number).lost {
+                self.lose(number);
+            }
+        }
+    }
+}
+
+/// What was sent otherwise than the sender decided, when it is [played](super::played) beside the kernel's.
+impl Outstanding {
+    /// The last segment was not sent.
+    pub fn take_back_new(&mut self) {
+        if let Some(last) = self.len().checked_sub(1) {
+            self.unlist(self.una + last);
+            self.segments.pop_back();
+        }
+    }
+
+    /// A segment was not sent again: it is as it was `before`.
+    pub fn take_back_again(&mut self, number: u32, before: &Self) {
+        self.unlist(number);
+        let was = *before.at(number);
+        let segment = self.at_mut(number);
+        let again = segment.again;
+        (segment.sent, segment.ever_again, segment.again) = (was.sent, was.ever_again, false);
+        self.again -= u32::from(again);
+        self.hint = self.hint.min(number);
+    }
+
+    /// One past the last segment.
+    pub fn end(&self) -> u32 {
+        self.una + self.len()
+    }
+
+    /// Whether a segment is outstanding, and was not reported.
+    pub fn is_missing(&self, number: u32) -> bool {
+        number >= self.una && number < self.una + self.len() && !self.reported.has(number)
+    }
+
+    /// Whether it counts as lost, and waits to be sent again.
+    pub fn waits(&self, number: u32) -> bool {
+        self.at(number).lost && !self.at(number).again
+    }
+
+    /// It was sent at `sent`, after all that was sent before.
+    pub fn restamp(&mut self, number: u32, sent: Time) {
+        if self.is_missing(number) {
+            self.at_mut(number).sent = sent;
+            if self.at(number).listed {
+                self.list(number);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Outstanding {
+    /// The counters and the list against a look at every segment.
+    pub fn check(&self) {
+        let numbers = || self.una..self.una + self.len();
+        let count = |is: &dyn Fn(u32) -> bool| numbers().filter(|&number| is(number)).count() as u32;
+        assert_eq!(self.lost, count(&|number| self.at(number).lost), "{self:?}");
+        assert_eq!(self.again, count(&|number| self.at(number).again), "{self:?}");
+        assert_eq!(self.reported.count(), count(&|number| self.reported.has(number)), "{self:?}");
+        for number in numbers() {
+            let segment = self.at(number);
+            let is_waiting = segment.lost && !segment.again;
+            assert!(
+                !self.reported.has(number) || !(segment.lost || segment.again || segment.listed),
+                "{self:?}"
+            );
+            assert!(!is_waiting || (number >= self.hint && !segment.listed), "{number} in {self:?}");
+        }
+        let mut listed = Vec::new();
+        let mut number = self.earliest;
+        while number != NONE {
+            listed.push(self.at(number).sent);
+            number = self.at(number).later;
+        }
+        assert!(listed.is_sorted(), "{self:?}");
+        assert_eq!(listed.len() as u32, count(&|number| self.at(number).listed), "{self:?}");
+    }
+}
