@@ -13,12 +13,12 @@ from typing import Any
 from fairdrop.cli.arguments import Parser
 from fairdrop.cli.names import disciplines
 from fairdrop.conformance import (
+    FOLDER,
     Declined,
     ForeignError,
     Strictness,
     Vector,
     answers,
-    default_folder,
     differences,
     read_vectors,
 )
@@ -79,7 +79,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         "--discipline", "--disciplines", metavar="NAME,...", help="only the vectors of these disciplines (all)"
     )
     parser.add_argument("--case", metavar="NAME", help="only the vectors of this name, such as idle")
-    parser.add_argument("--vectors", metavar="DIR", type=Path, help="folder of the vectors (conformance/vectors)")
+    parser.add_argument("--vectors", metavar="DIR", type=Path, help="folder of the vectors (those of this package)")
 
 
 def _tolerance(text: str) -> float:
@@ -102,7 +102,7 @@ def _number(text: str, valid: str, least: float) -> float:
 
 def _selected(options: Namespace) -> list[Vector]:
     names = [] if options.discipline is None else disciplines(options.discipline, "--discipline")
-    vectors = read_vectors(options.vectors or default_folder(), names)
+    vectors = read_vectors(options.vectors or FOLDER, names)
     if options.case:
         vectors = [vector for vector in vectors if vector.header["case"] == options.case]
         if not vectors:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from fairdrop.conformance.compare import Strictness, differences
 from fairdrop.conformance.foreign import Declined, ForeignError, answers
-from fairdrop.conformance.vectors import Vector, default_folder, read_vectors
+from fairdrop.conformance.vectors import FOLDER, Vector, read_vectors
 
 __all__ = [
+    "FOLDER",
     "Declined",
     "ForeignError",
     "Strictness",
     "Vector",
     "answers",
-    "default_folder",
     "differences",
     "read_vectors",
 ]

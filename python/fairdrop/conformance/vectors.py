@@ -17,6 +17,8 @@ from fairdrop.nearest import choices
 from fairdrop.wording.phrases import count
 
 FORMAT = "fairdrop/conformance/2"
+# The vectors of this package.
+FOLDER = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,6 @@ class Vector:
         yield json.dumps(self.header)
         for event in self.events:
             yield json.dumps({name: value for name, value in event.items() if name != "outcome"})
-
-
-def default_folder() -> Path:
-    """The vectors of the checkout: below the working directory, or the one that this package was installed from."""
-    places = [Path.cwd(), Path(__file__).resolve().parents[3]]
-    folders = [place / "conformance" / "vectors" for place in places]
-    for folder in folders:
-        if folder.is_dir():
-            return folder
-    raise ValueError("there is no folder conformance/vectors here; --vectors says where it is")
 
 
 def read_vectors(folder: Path, disciplines: Collection[str] = ()) -> list[Vector]:
