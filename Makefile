@@ -13,7 +13,7 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -36,10 +36,25 @@ check: $(if $(wildcard .venv/dev),,.venv/dev) ## what is quick, while you work: 
 	cargo test --quiet --package fairdrop --lib
 	$(BIN)/python -m pytest $(QUICK)
 
-release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak miri test-long ## what takes a day, before a release
+release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak miri test-long dist-twice ## what takes a day, before a release
 	cargo build --release --workspace --exclude fairdrop-py --all-targets
 	scripts/fuzz.sh 600
 	scripts/mutants.sh
+
+dist: .venv/dist ## what is released, in dist/: wheels, sources, fairdropd as one static program, for x86-64 and 64-bit Arm
+	$(BIN)/python scripts/dist.py
+
+dist-check: .venv/dist ## the wheel and fairdropd for x86-64, and README's commands in an empty environment (ten minutes)
+	$(BIN)/python scripts/dist.py wheel fairdropd --architecture x86_64
+	$(BIN)/python -m pytest tests/packages
+
+dist-twice: .venv/dist ## all packages, and the crates, built twice: the same bytes
+	rm -rf target/dist dist build/dist
+	$(BIN)/python scripts/dist.py --out build/dist
+	rm -rf target/dist
+	$(BIN)/python scripts/dist.py
+	diff --recursive build/dist dist
+	cargo package --workspace --exclude fairdrop-fuzz --exclude fairdrop-py --exclude fairdrop-reference
 
 soak: .tools-checked ## 10^8 packets through the live loop, changed all the while, and through a bridge (a quarter of an hour)
 	cargo test --release --package fairdrop-live --test all endurance:: -- --ignored --nocapture --test-threads 1
@@ -199,7 +214,7 @@ $(BIN)/fairdropd: .venv/pip $(RUST)
 	install target/release/fairdropd $@
 
 clean: ## remove builds, the environment and results
-	rm -rf target build .venv results reproduction characterization .tools-checked
+	rm -rf target build dist .venv results reproduction characterization .tools-checked
 
 .tools-checked: scripts/check_tools.sh
 	@PYTHON=$(PYTHON) sh scripts/check_tools.sh
@@ -212,6 +227,10 @@ clean: ## remove builds, the environment and results
 
 .venv/installed: .venv/pip $(RUST)
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/dist: .venv/dev
+	$(BIN)/python -m pip install --quiet --group dist
 	@touch $@
 
 .venv/dev: .venv/installed

@@ -148,11 +148,13 @@ impl PacketSocket {
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
         }
+        // An unsigned number in musl.
+        #[allow(clippy::unnecessary_cast, reason = "another C library has it as int")]
+        let flags = libc::MSG_DONTWAIT as _;
         retry_on_intr(|| {
             // SAFETY: the pointer is to as many messages, each with one part, whose bytes the call only reads.
-            let sent = unsafe {
-                libc::sendmmsg(self.0.as_raw_fd(), messages.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
-            };
+            let sent =
+                unsafe { libc::sendmmsg(self.0.as_raw_fd(), messages.as_mut_ptr(), count as u32, flags) };
             usize::try_from(sent)
                 .map_err(|_| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
         })
