@@ -3,6 +3,7 @@
 use super::config::Common;
 use super::congestion::{Control, SendEvent, Window};
 use super::messages::Send;
+use super::timer::{Law, MaybeSegment, RetransmissionTimer};
 use fairdrop::Time;
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 2).
@@ -61,13 +62,14 @@ pub struct Connection {
     pub counted: SenderCount,
     /// Its congestion control.
     pub control: Control,
+    pub(crate) timer: RetransmissionTimer,
 }
 
-const _: () = assert!(size_of::<Connection>() == 64);
+const _: () = assert!(std::mem::offset_of!(Connection, timer) == 64);
 
 impl Connection {
-    /// Not started yet, with this congestion control.
-    pub(crate) fn new(config: &Common, mut control: Control) -> Self {
+    /// Not started yet, with this congestion control. Its clock was `boot` of a tick old at time 0.
+    pub(crate) fn new(config: &Common, boot: f64, mut control: Control) -> Self {
         let mut window =
             Window { cwnd: config.initial_window.min(config.max_window), ssthresh: config.max_window };
         control.begin(&mut window);
@@ -84,6 +86,7 @@ impl Connection {
             partial_seen: false,
             counted: SenderCount::default(),
             control,
+            timer: RetransmissionTimer::new(boot),
         }
     }
 
@@ -94,6 +97,32 @@ impl Connection {
     /// The application has written another segment.
     pub(crate) fn add_supply(&mut self) {
         self.supply = self.supply.saturating_add(1);
+    }
+
+    /// Opens the connection with a SYN. The deadline is the caller's to set.
+    pub(crate) fn send_syn(&mut self, now: Time, out: &mut Vec<Send>) {
+        self.phase = Phase::SynSent;
+        (self.timer.timed, self.timer.timed_at) = (MaybeSegment::some(0), now);
+        out.push(Send::Syn);
+    }
+
+    /// The SYN was lost, and is sent again. RFC 6928, section 2: after more than one lost SYN the window is one segment.
+    pub(crate) fn send_syn_again(&mut self, out: &mut Vec<Send>) {
+        if self.timer.timed.take().is_none() {
+            self.window.cwnd = 1.0;
+        }
+        self.counted.retransmissions += 1;
+        out.push(Send::Syn);
+    }
+
+    /// The SYN was answered.
+    pub(crate) fn on_syn_ack(&mut self, now: Time, law: Law, config: &Common) {
+        match self.timer.timed.take() {
+            Some(_) => self.timer.rto.measure(self.timer.timed_at, now, law, config),
+            None => self.timer.rto.after_lost_syn(config),
+        }
+        self.phase = Phase::Open;
+        self.deadline = Time::NEVER;
     }
 
     /// Sends `segment` again, out of the order of `next`.

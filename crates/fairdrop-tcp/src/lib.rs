@@ -24,9 +24,3 @@ pub use count::TransportCount;
 pub use info::{TransportInfo, common_fields, info_of, infos};
 pub use messages::{Ack, Send};
 pub use senders::{Sender, TcpConfig, beside_kernel};
-
-#[cfg(test)]
-pub(crate) use {
-    scoreboard::{Next, Scoreboard},
-    timer::{Law, RetransmissionTimeout},
-};

@@ -4,45 +4,31 @@ use super::config::{Config, Family};
 use super::congestion::Control;
 use super::connection::Connection;
 use super::messages::{Ack, Send};
-use super::timer::RetransmissionTimer;
 use fairdrop::Time;
 use std::fmt::Debug;
 
 /// The sending side of a connection. After each event `out` holds what goes on the wire, and the connection says when the timer
 /// runs out. Its supply of data is endless unless the caller limits it.
-pub trait TcpSender: Debug + Sized {
-    /// What scenarios say of it.
-    type Settings: Family;
-
+pub trait TcpSender<S: Family>: Debug + Sized {
     /// Not started yet, with this congestion control. Its clock was `boot` of a tick old at time 0.
-    fn new(config: &Config<Self::Settings>, boot: f64, control: Control) -> Self;
+    fn new(config: &Config<S>, boot: f64, control: Control) -> Self;
 
     fn connection(&self) -> &Connection;
 
     fn connection_mut(&mut self) -> &mut Connection;
 
-    fn timer(&self) -> &RetransmissionTimer;
-
-    fn timer_mut(&mut self) -> &mut RetransmissionTimer;
-
     /// Opens the connection.
-    fn start(&mut self, now: Time, config: &Config<Self::Settings>, out: &mut Vec<Send>);
+    fn start(&mut self, now: Time, config: &Config<S>, out: &mut Vec<Send>);
 
     /// The application has written another segment.
-    fn on_supply(&mut self, now: Time, config: &Config<Self::Settings>, out: &mut Vec<Send>);
+    fn on_supply(&mut self, now: Time, config: &Config<S>, out: &mut Vec<Send>);
 
     /// The SYN was answered. With timestamps the answer says when the SYN was sent that came.
-    fn on_syn_ack(
-        &mut self,
-        now: Time,
-        stamp: Option<Time>,
-        config: &Config<Self::Settings>,
-        out: &mut Vec<Send>,
-    );
+    fn on_syn_ack(&mut self, now: Time, stamp: Option<Time>, config: &Config<S>, out: &mut Vec<Send>);
 
     /// An ACK has come.
-    fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &Config<Self::Settings>, out: &mut Vec<Send>);
+    fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &Config<S>, out: &mut Vec<Send>);
 
     /// The timer ran out.
-    fn on_timeout(&mut self, now: Time, config: &Config<Self::Settings>, out: &mut Vec<Send>);
+    fn on_timeout(&mut self, now: Time, config: &Config<S>, out: &mut Vec<Send>);
 }

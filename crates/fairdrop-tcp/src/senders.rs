@@ -6,14 +6,14 @@ use super::connection::{Connection, SenderCount};
 use super::count::TransportCount;
 use super::messages::{Ack, Send};
 use super::sender::TcpSender;
-use super::timer::RetransmissionTimer;
 use fairdrop::{Kind, Time};
 use fairdrop_config::{FieldKind, FieldSpec, Report, Section, field};
 use serde_json::{Value as Json, json};
 use std::ops::{Deref, DerefMut};
 
 /// From one list: the senders, their settings, their eras and their fields. Flows have the first sender unless another
-/// claims them, in the order of the list. A folder `module` exports a `Sender`, which meets [`TcpSender`].
+/// claims them, in the order of the list. A folder `module` exports its `Settings`, and a `Sender` that
+/// meets [`TcpSender`] with them.
 macro_rules! senders {
     ($($(#[$doc:meta])* $Family:ident: $module:ident),+ $(,)?) => {
         /// The sending side of a connection.
@@ -25,15 +25,15 @@ macro_rules! senders {
         /// Settings of a TCP.
         #[derive(Clone, Debug, PartialEq)]
         pub enum TcpConfig {
-            $($(#[$doc])* $Family(Config<<super::$module::Sender as TcpSender>::Settings>),)+
+            $($(#[$doc])* $Family(Config<super::$module::Settings>),)+
         }
 
-        const ERAS: &[&[Era]] = &[$(<super::$module::Sender as TcpSender>::Settings::ERAS),+];
+        const ERAS: &[&[Era]] = &[$(<super::$module::Settings as Family>::ERAS),+];
 
         const GROUPS: &[&[FieldSpec]] = &[
             &[ERA],
             fields::FIRST,
-            $(<super::$module::Sender as TcpSender>::Settings::FIELDS,)+
+            $(<super::$module::Settings as Family>::FIELDS,)+
             fields::LAST,
         ];
 
@@ -69,7 +69,7 @@ macro_rules! senders {
 
         /// The settings of one family.
         enum Chosen {
-            $($Family(<super::$module::Sender as TcpSender>::Settings),)+
+            $($Family(super::$module::Settings),)+
         }
 
         impl Deref for TcpConfig {
@@ -89,7 +89,7 @@ macro_rules! senders {
             #[inline]
             fn deref(&self) -> &Connection {
                 match self {
-                    $(Self::$Family(sender) => sender.connection(),)+
+                    $(Self::$Family(sender) => TcpSender::<super::$module::Settings>::connection(sender),)+
                 }
             }
         }
@@ -98,7 +98,7 @@ macro_rules! senders {
             #[inline]
             fn deref_mut(&mut self) -> &mut Connection {
                 match self {
-                    $(Self::$Family(sender) => sender.connection_mut(),)+
+                    $(Self::$Family(sender) => TcpSender::<super::$module::Settings>::connection_mut(sender),)+
                 }
             }
         }
@@ -146,18 +146,6 @@ macro_rules! senders {
                 match (self, config) {
                     $((Self::$Family(sender), TcpConfig::$Family(config)) => sender.on_timeout(now, config, out),)+
                     _ => unreachable!("a sender is made for its settings"),
-                }
-            }
-
-            fn timer(&self) -> &RetransmissionTimer {
-                match self {
-                    $(Self::$Family(sender) => sender.timer(),)+
-                }
-            }
-
-            fn timer_mut(&mut self) -> &mut RetransmissionTimer {
-                match self {
-                    $(Self::$Family(sender) => sender.timer_mut(),)+
                 }
             }
         }
@@ -258,9 +246,9 @@ impl TcpConfig {
 impl Sender {
     /// Another connection of the same host: its clock and the counters go on.
     pub fn renew(&mut self, config: &TcpConfig) {
-        let (timer, counted) = (self.timer().renewed(), self.counted);
+        let (timer, counted) = (self.timer.renewed(), self.counted);
         *self = config.sender(0.0, self.control.renewed(&config.congestion));
-        (*self.timer_mut(), self.counted) = (timer, counted);
+        (self.timer, self.counted) = (timer, counted);
     }
 
     /// What it did, since its counters last began.
@@ -275,12 +263,12 @@ impl Sender {
 
     /// The smoothed round-trip time in seconds; `None` before the first measurement.
     pub fn srtt_s(&self, config: &TcpConfig) -> Option<f64> {
-        self.timer().rto.srtt_s(config)
+        self.timer.rto.srtt_s(config)
     }
 
     /// A smoothed round-trip time that was measured elsewhere, in seconds.
     pub fn set_srtt_s(&mut self, srtt_s: f64, config: &TcpConfig) {
-        self.timer_mut().rto.set_srtt_s(srtt_s, config);
+        self.timer.rto.set_srtt_s(srtt_s, config);
     }
 }
 

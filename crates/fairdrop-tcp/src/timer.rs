@@ -1,8 +1,6 @@
 //! The retransmission timer of RFC 6298, with the granularity of the clocks that older stacks had.
 
 use super::config::Common;
-use super::connection::{Connection, Phase};
-use super::messages::Send;
 use fairdrop::Time;
 
 /// The least timeout before the first measurement, once a SYN was lost (section 5.7).
@@ -71,38 +69,21 @@ impl RetransmissionTimer {
         Self { rto, timed, timed_out, timed_at: Time::ZERO }
     }
 
+    /// An ACK expects `next`. Measures the round trip of the timed segment, and returns it, where that is acknowledged.
+    #[inline]
+    pub fn measure(&mut self, now: Time, next: u32, law: Law, config: &Common) -> Option<Time> {
+        self.timed.get().filter(|&segment| next > segment)?;
+        self.timed = MaybeSegment::NONE;
+        self.rto.measure(self.timed_at, now, law, config);
+        Some(now.since(self.timed_at))
+    }
+
     /// `segment` is sent for the first time, and is timed unless another is.
     #[inline]
     pub fn note_new(&mut self, segment: u32, now: Time) {
         if self.timed.get().is_none() {
             (self.timed, self.timed_at) = (MaybeSegment::some(segment), now);
         }
-    }
-
-    /// Opens the connection with a SYN. The deadline is the caller's to set.
-    pub fn send_syn(&mut self, tcp: &mut Connection, now: Time, out: &mut Vec<Send>) {
-        tcp.phase = Phase::SynSent;
-        (self.timed, self.timed_at) = (MaybeSegment::some(0), now);
-        out.push(Send::Syn);
-    }
-
-    /// The SYN was lost, and is sent again. RFC 6928, section 2: after more than one lost SYN the window is one segment.
-    pub fn send_syn_again(&mut self, tcp: &mut Connection, out: &mut Vec<Send>) {
-        if self.timed.take().is_none() {
-            tcp.window.cwnd = 1.0;
-        }
-        tcp.counted.retransmissions += 1;
-        out.push(Send::Syn);
-    }
-
-    /// The SYN was answered.
-    pub fn on_syn_ack(&mut self, tcp: &mut Connection, now: Time, law: Law, config: &Common) {
-        match self.timed.take() {
-            Some(_) => self.rto.measure(self.timed_at, now, law, config),
-            None => self.rto.after_lost_syn(config),
-        }
-        tcp.phase = Phase::Open;
-        tcp.deadline = Time::NEVER;
     }
 }
 

@@ -197,7 +197,7 @@ impl Linux {
         self.min_rtt = self.min_rtt.min(last.max(Time::from_ns(1000)));
         self.round_trip.measure(sample, event.tcp.una, event.tcp.high, event.config);
         if let Some(smoothed) = self.round_trip.smoothed() {
-            event.timer.rto.set_srtt_s(smoothed.seconds(), event.config);
+            event.tcp.timer.rto.set_srtt_s(smoothed.seconds(), event.config);
         }
     }
 

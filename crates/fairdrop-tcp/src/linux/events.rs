@@ -14,7 +14,7 @@ const LINEAR_SYNS: u32 = 4;
 impl Linux {
     pub(super) fn start(&mut self, event: &mut Event<'_>) {
         if event.config.handshake {
-            event.timer.send_syn(event.tcp, event.now, event.out);
+            event.tcp.send_syn(event.now, event.out);
             event.restart_syn_timer();
         } else {
             event.tcp.phase = Phase::Open;
@@ -37,7 +37,7 @@ impl Linux {
         }
         // With timestamps an answer to a SYN that was sent again measures, too: from the SYN that came first, which may be one
         // that only waited.
-        let sent_once = event.timer.timed.take().map(|_| event.timer.timed_at);
+        let sent_once = event.tcp.timer.timed.take().map(|_| event.tcp.timer.timed_at);
         match sent_once.or(stamp) {
             Some(sent) => {
                 let round_trip = event.now.since(sent);
@@ -71,9 +71,9 @@ impl Linux {
         event.tcp.counted.timeouts += 1;
         self.timeouts += 1;
         if self.timeouts > LINEAR_SYNS {
-            event.timer.rto.back_off(Law::Rfc6298, event.config);
+            event.tcp.timer.rto.back_off(Law::Rfc6298, event.config);
         }
-        event.timer.send_syn_again(event.tcp, event.out);
+        event.tcp.send_syn_again(event.out);
         event.restart_syn_timer();
     }
 

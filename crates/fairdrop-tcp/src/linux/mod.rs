@@ -30,6 +30,7 @@ mod undo;
 mod wheel;
 mod window;
 
+pub use config::LinuxConfig as Settings;
 pub use played::beside_kernel;
 
 use super::config::Config;
@@ -37,7 +38,7 @@ use super::congestion::Control;
 use super::connection::Connection;
 use super::messages::{Ack, Send};
 use super::sender::TcpSender;
-use super::timer::{Law, RetransmissionTimer};
+use super::timer::Law;
 use config::LinuxConfig;
 use fairdrop::Time;
 use state::Linux;
@@ -52,19 +53,12 @@ pub struct Sender(Box<Parts>);
 #[derive(Debug)]
 struct Parts {
     tcp: Connection,
-    timer: RetransmissionTimer,
     linux: Linux,
 }
 
-impl TcpSender for Sender {
-    type Settings = LinuxConfig;
-
+impl TcpSender<LinuxConfig> for Sender {
     fn new(config: &Config<LinuxConfig>, boot: f64, control: Control) -> Self {
-        Self(Box::new(Parts {
-            tcp: Connection::new(config, control),
-            timer: RetransmissionTimer::new(boot),
-            linux: Linux::new(config.rates),
-        }))
+        Self(Box::new(Parts { tcp: Connection::new(config, boot, control), linux: Linux::new(config.rates) }))
     }
 
     #[inline]
@@ -75,14 +69,6 @@ impl TcpSender for Sender {
     #[inline]
     fn connection_mut(&mut self) -> &mut Connection {
         &mut self.0.tcp
-    }
-
-    fn timer(&self) -> &RetransmissionTimer {
-        &self.0.timer
-    }
-
-    fn timer_mut(&mut self) -> &mut RetransmissionTimer {
-        &mut self.0.timer
     }
 
     fn start(&mut self, now: Time, config: &Config<LinuxConfig>, out: &mut Vec<Send>) {
@@ -124,9 +110,9 @@ impl Sender {
         out: &mut Vec<Send>,
         each: impl FnOnce(&mut Linux, &mut Event<'_>),
     ) {
-        let Parts { tcp, timer, linux } = &mut *self.0;
+        let Parts { tcp, linux } = &mut *self.0;
         linux.begin_event(tcp);
-        each(linux, &mut Event { tcp, timer, now, config, out });
+        each(linux, &mut Event { tcp, now, config, out });
         linux.end_event(tcp);
     }
 }
@@ -153,7 +139,6 @@ impl Sender {
 /// An event at `now`.
 struct Event<'e> {
     tcp: &'e mut Connection,
-    timer: &'e mut RetransmissionTimer,
     now: Time,
     config: &'e Config<LinuxConfig>,
     out: &'e mut Vec<Send>,
@@ -162,7 +147,7 @@ struct Event<'e> {
 impl Event<'_> {
     /// Restarts the timer of the handshake.
     fn restart_syn_timer(&mut self) {
-        let wait = self.timer.rto.current(Law::Rfc6298, self.config);
+        let wait = self.tcp.timer.rto.current(Law::Rfc6298, self.config);
         self.tcp.deadline = wheel::timer_end(self.now, wait, self.config.family);
     }
 

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::congestion::{Control, MIN_SSTHRESH};
 use crate::connection::Connection;
 use crate::messages::Send;
-use crate::timer::{MaybeSegment, RetransmissionTimer};
+use crate::timer::MaybeSegment;
 use fairdrop::Time;
 
 /// State of an agent (`TcpAgent`). `una`, `next` and `high` are ns-2's `highest_ack_`, `t_seqno_` (the same) and `maxseq_`, each
@@ -14,7 +14,6 @@ use fairdrop::Time;
 #[derive(Debug)]
 pub struct State {
     pub tcp: Connection,
-    pub timer: RetransmissionTimer,
     pub duplicate_acks: u32,
     /// `high` when the last loss was noticed.
     pub recover: u32,
@@ -22,8 +21,7 @@ pub struct State {
 
 impl State {
     pub fn new(config: &Config<Ns2Config>, boot: f64, control: Control) -> Self {
-        let (tcp, timer) = (Connection::new(config, control), RetransmissionTimer::new(boot));
-        Self { tcp, timer, duplicate_acks: 0, recover: 0 }
+        Self { tcp: Connection::new(config, boot, control), duplicate_acks: 0, recover: 0 }
     }
 }
 
@@ -56,13 +54,13 @@ impl Agent<'_> {
 
     /// Opens the connection.
     pub fn send_syn(&mut self) {
-        self.state.timer.send_syn(&mut self.state.tcp, self.now, self.out);
+        self.state.tcp.send_syn(self.now, self.out);
         self.restart_timer();
     }
 
     /// `TcpAgent::set_rtx_timer`.
     pub fn restart_timer(&mut self) {
-        let wait = self.state.timer.rto.current(self.config.family.law(), self.config);
+        let wait = self.state.tcp.timer.rto.current(self.config.family.law(), self.config);
         self.state.tcp.deadline = self.now.after(wait);
     }
 
@@ -83,11 +81,7 @@ impl Agent<'_> {
         self.state.duplicate_acks = 0;
         self.state.tcp.una = next;
         self.state.tcp.next = self.state.tcp.next.max(next);
-        if self.state.timer.timed.get().is_some_and(|segment| next > segment) {
-            let State { timer, .. } = &mut *self.state;
-            timer.rto.measure(timer.timed_at, self.now, self.config.family.law(), self.config);
-            self.state.timer.timed = MaybeSegment::NONE;
-        }
+        self.state.tcp.timer.measure(self.now, next, self.config.family.law(), self.config);
         if self.config.family.timerfix {
             self.restart_or_cancel_timer(next);
         }
@@ -101,7 +95,7 @@ impl Agent<'_> {
             self.out.push(Send::Again(segment));
         } else {
             self.state.tcp.high = segment + 1;
-            self.state.timer.note_new(segment, self.now);
+            self.state.tcp.timer.note_new(segment, self.now);
             let data = self.state.tcp.new_data(segment, self.config);
             self.out.push(data);
         }
@@ -113,9 +107,9 @@ impl Agent<'_> {
     /// `TcpAgent::reset_rtx_timer`.
     pub fn reset_timer(&mut self, back_off: bool) {
         if back_off {
-            self.state.timer.rto.back_off(self.config.family.law(), self.config);
+            self.state.tcp.timer.rto.back_off(self.config.family.law(), self.config);
         }
         self.restart_timer();
-        self.state.timer.timed = MaybeSegment::NONE;
+        self.state.tcp.timer.timed = MaybeSegment::NONE;
     }
 }

@@ -9,13 +9,14 @@ mod sack1;
 mod state;
 mod vegas;
 
+pub use config::Ns2Config as Settings;
+
 use super::config::Config;
 use super::congestion::{Control, MIN_SSTHRESH};
 use super::connection::{Connection, Phase};
 use super::messages::{Ack, Send};
 use super::rfc;
 use super::sender::TcpSender;
-use super::timer::RetransmissionTimer;
 use agent::{Agent, State};
 use config::Ns2Config;
 use fairdrop::Time;
@@ -51,9 +52,7 @@ macro_rules! each {
     };
 }
 
-impl TcpSender for Sender {
-    type Settings = Ns2Config;
-
+impl TcpSender<Ns2Config> for Sender {
     fn new(config: &Config<Ns2Config>, boot: f64, control: Control) -> Self {
         if config.family.sack1 {
             Self::Sack1(Box::new((State::new(config, boot, control), Sack1::default())))
@@ -61,7 +60,7 @@ impl TcpSender for Sender {
             let vegas = Vegas::new(config.congestion.vegas_thresholds(), config.max_window as u32);
             Self::Vegas(Box::new((State::new(config, boot, control), vegas)))
         } else {
-            Self::Reno(rfc::Sender::not_started(config, boot, control))
+            Self::Reno(rfc::Sender::new(config, boot, control))
         }
     }
 
@@ -83,26 +82,10 @@ impl TcpSender for Sender {
         }
     }
 
-    fn timer(&self) -> &RetransmissionTimer {
-        match self {
-            Self::Reno(sender) => &sender.timer,
-            Self::Sack1(all) => &all.0.timer,
-            Self::Vegas(all) => &all.0.timer,
-        }
-    }
-
-    fn timer_mut(&mut self) -> &mut RetransmissionTimer {
-        match self {
-            Self::Reno(sender) => &mut sender.timer,
-            Self::Sack1(all) => &mut all.0.timer,
-            Self::Vegas(all) => &mut all.0.timer,
-        }
-    }
-
     fn start(&mut self, now: Time, config: &Config<Ns2Config>, out: &mut Vec<Send>) {
         // ns-2's Vegas sends no SYN; its first segment is data.
         let has_syn = config.handshake && !config.family.vegas;
-        each!(self, (now, config, out), reno => reno.open(now, config, out), own, agent => {
+        each!(self, (now, config, out), reno => reno.start(now, config, out), own, agent => {
             if has_syn {
                 agent.send_syn();
                 return;
@@ -116,7 +99,7 @@ impl TcpSender for Sender {
     }
 
     fn on_supply(&mut self, now: Time, config: &Config<Ns2Config>, out: &mut Vec<Send>) {
-        each!(self, (now, config, out), reno => reno.supply(now, config, out), own, agent => {
+        each!(self, (now, config, out), reno => reno.on_supply(now, config, out), own, agent => {
             agent.state.tcp.add_supply();
             if !matches!(agent.state.tcp.phase, Phase::Idle | Phase::SynSent) {
                 own.send(agent);
@@ -127,14 +110,13 @@ impl TcpSender for Sender {
     fn on_syn_ack(
         &mut self,
         now: Time,
-        _stamp: Option<Time>,
+        stamp: Option<Time>,
         config: &Config<Ns2Config>,
         out: &mut Vec<Send>,
     ) {
-        each!(self, (now, config, out), reno => reno.established(now, config, out), own, agent => {
+        each!(self, (now, config, out), reno => reno.on_syn_ack(now, stamp, config, out), own, agent => {
             if agent.state.tcp.phase == Phase::SynSent {
-                let State { tcp, timer, .. } = agent.state;
-                timer.on_syn_ack(tcp, now, config.family.law(), config);
+                agent.state.tcp.on_syn_ack(now, config.family.law(), config);
                 own.send(agent);
             }
         });
@@ -143,18 +125,18 @@ impl TcpSender for Sender {
     #[inline]
     fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &Config<Ns2Config>, out: &mut Vec<Send>) {
         match self {
-            Self::Reno(reno) => reno.acknowledged(now, ack, config, out),
+            Self::Reno(reno) => reno.on_ack(now, ack, config, out),
             _ => self.on_ack_of_agent(now, ack, config, out),
         }
     }
 
     fn on_timeout(&mut self, now: Time, config: &Config<Ns2Config>, out: &mut Vec<Send>) {
-        each!(self, (now, config, out), reno => reno.timed_out(now, config, out), own, agent => {
+        each!(self, (now, config, out), reno => reno.on_timeout(now, config, out), own, agent => {
             agent.state.tcp.counted.timeouts += 1;
             if agent.state.tcp.phase == Phase::SynSent {
-                let State { tcp, timer, .. } = &mut *agent.state;
-                timer.rto.back_off(config.family.law(), config);
-                timer.send_syn_again(tcp, agent.out);
+                let tcp = &mut agent.state.tcp;
+                tcp.timer.rto.back_off(config.family.law(), config);
+                tcp.send_syn_again(agent.out);
                 (tcp.window.cwnd, tcp.window.ssthresh) = (1.0, MIN_SSTHRESH);
                 agent.restart_timer();
             } else {

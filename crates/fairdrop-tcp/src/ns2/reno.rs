@@ -25,7 +25,7 @@ impl Rules for Ns2Config {
     /// Without `timerfix_` a measured round trip is for the next timer, and so is the end of the backing off.
     #[inline]
     fn wait_before_measuring(sender: &Sender, config: &Config<Self>) -> Option<Time> {
-        (!config.family.timerfix).then(|| sender.timer.rto.current(config.family.law(), config))
+        (!config.family.timerfix).then(|| sender.tcp.timer.rto.current(config.family.law(), config))
     }
 
     /// Twice a whole number, so that `ssthresh` is whole.

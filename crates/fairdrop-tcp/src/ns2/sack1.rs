@@ -112,7 +112,7 @@ impl Sack1 {
             self.update(ack.next, ack.blocks);
             self.pipe -= 1;
             agent.restart_or_cancel_timer(ack.next);
-            agent.state.timer.rto.end_back_off();
+            agent.state.tcp.timer.rto.end_back_off();
         } else if self.update(agent.state.tcp.una, ack.blocks) && agent.state.duplicate_acks > 0 {
             agent.state.duplicate_acks += 1;
         }

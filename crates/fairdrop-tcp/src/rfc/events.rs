@@ -10,17 +10,38 @@ use super::recovery::{self, sack};
 use super::rules::Rules;
 use super::state::Sender;
 use crate::config::Config;
-use crate::congestion::{AckEvent, Held, MIN_SSTHRESH};
-use crate::connection::Phase;
+use crate::congestion::{AckEvent, Control, Held, MIN_SSTHRESH};
+use crate::connection::{Connection, Phase};
 use crate::messages::{Ack, Send};
-use crate::timer::MaybeSegment;
+use crate::sender::TcpSender;
 use fairdrop::Time;
 
 /// The events, under any rules.
-impl Sender {
-    pub fn open<R: Rules>(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
+impl<R: Rules> TcpSender<R> for Sender {
+    fn new(config: &Config<R>, boot: f64, control: Control) -> Self {
+        Self {
+            tcp: Connection::new(config, boot, control),
+            duplicate_acks: 0,
+            recover: 0,
+            limited: 0,
+            echoed: 0,
+            board: None,
+        }
+    }
+
+    #[inline]
+    fn connection(&self) -> &Connection {
+        &self.tcp
+    }
+
+    #[inline]
+    fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.tcp
+    }
+
+    fn start(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
         if config.handshake {
-            self.timer.send_syn(&mut self.tcp, now, out);
+            self.tcp.send_syn(now, out);
             self.restart_timer(now, config);
         } else {
             self.tcp.phase = Phase::Open;
@@ -28,43 +49,32 @@ impl Sender {
         }
     }
 
-    pub fn supply<R: Rules>(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
+    fn on_supply(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
         self.tcp.add_supply();
         self.fill_window(now, config, out);
     }
 
-    pub fn established<R: Rules>(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
+    fn on_syn_ack(&mut self, now: Time, _stamp: Option<Time>, config: &Config<R>, out: &mut Vec<Send>) {
         if self.tcp.phase == Phase::SynSent {
-            self.timer.on_syn_ack(&mut self.tcp, now, R::law(config), config);
+            self.tcp.on_syn_ack(now, R::law(config), config);
             self.fill_window(now, config, out);
         }
     }
 
-    pub fn acknowledged<R: Rules>(
-        &mut self,
-        now: Time,
-        ack: Ack<'_>,
-        config: &Config<R>,
-        out: &mut Vec<Send>,
-    ) {
+    fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &Config<R>, out: &mut Vec<Send>) {
         // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
         let has_sack = config.has_sack;
         let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
         let newly_acked = ack.next.saturating_sub(self.tcp.una);
         let is_new = newly_acked > 0;
         let wait = R::wait_before_measuring(self, config);
-        let mut rtt = None;
-        if is_new && self.timer.timed.get().is_some_and(|segment| ack.next > segment) {
-            self.timer.rto.measure(self.timer.timed_at, now, R::law(config), config);
-            self.timer.timed = MaybeSegment::NONE;
-            rtt = Some(now.since(self.timer.timed_at));
-        }
+        let rtt = if is_new { self.tcp.timer.measure(now, ack.next, R::law(config), config) } else { None };
         let (was_recovering, app_limited) = (self.is_recovering(), self.tcp.app_limited);
         self.tcp.control.on_ack(|| {
             let range = (self.tcp.una + newly_acked, self.tcp.next.max(ack.next));
             AckEvent {
                 rtt,
-                ..ack_event(now, ack, newly_acked, range, self.timer.rto.smoothed(config), config)
+                ..ack_event(now, ack, newly_acked, range, self.tcp.timer.rto.smoothed(config), config)
             }
         });
         if is_new {
@@ -74,7 +84,7 @@ impl Sender {
         }
         self.tcp.control.after_ack(&mut self.tcp.window, || {
             let range = (self.tcp.una, self.tcp.next);
-            let event = ack_event(now, ack, newly_acked, range, self.timer.rto.smoothed(config), config);
+            let event = ack_event(now, ack, newly_acked, range, self.tcp.timer.rto.smoothed(config), config);
             let is_recovering = self.tcp.phase == Phase::Recovery;
             let in_recovery = is_recovering || (was_recovering && !R::opens_at_end_of_recovery(config));
             (AckEvent { rtt, ..event }, Held { in_recovery, app_limited })
@@ -88,6 +98,36 @@ impl Sender {
         }
     }
 
+    fn on_timeout(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
+        self.tcp.deadline = Time::NEVER;
+        self.tcp.counted.timeouts += 1;
+        self.tcp.timer.rto.back_off(R::law(config), config);
+        if self.tcp.phase == Phase::SynSent {
+            return self.on_lost_syn(now, config, out);
+        }
+        self.tcp.control.before_timeout(now);
+        // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
+        let is_first = self.tcp.timer.timed_out.replace(self.tcp.una) != Some(self.tcp.una);
+        if is_first || R::lowers_at_each_timeout(config) {
+            // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
+            let most = if self.is_recovering() { self.tcp.window.ssthresh } else { f64::INFINITY };
+            let flight = R::flight_to_reduce(self, self.tcp.in_flight().min(most), config);
+            self.tcp.window.ssthresh = self.tcp.control.ssthresh(self.tcp.window, flight);
+        }
+        self.note_loss();
+        self.tcp.phase = Phase::Open;
+        self.tcp.window.cwnd = 1.0;
+        let duplicates = std::mem::take(&mut self.duplicate_acks);
+        self.tcp.next = self.tcp.una;
+        // RFC 2018, section 8: the receiver may have dropped what it reported.
+        self.board = None;
+        self.tcp.control.on_timeout(self.tcp.una);
+        self.fill_window(now, config, out);
+        self.duplicate_acks = R::duplicates_after_timeout(duplicates, config);
+    }
+}
+
+impl Sender {
     fn on_new_ack<R: Rules>(
         &mut self,
         now: Time,
@@ -125,7 +165,7 @@ impl Sender {
     fn open_window<R: Rules>(&mut self, now: Time, ack: Ack<'_>, newly_acked: u32, config: &Config<R>) {
         self.tcp.control.open_window(&mut self.tcp.window, || {
             let range = (self.tcp.una, self.tcp.next);
-            ack_event(now, ack, newly_acked, range, self.timer.rto.smoothed(config), config)
+            ack_event(now, ack, newly_acked, range, self.tcp.timer.rto.smoothed(config), config)
         });
         self.tcp.window.cwnd = self.tcp.window.cwnd.min(config.max_window);
     }
@@ -157,36 +197,8 @@ impl Sender {
         }
     }
 
-    pub fn timed_out<R: Rules>(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
-        self.tcp.deadline = Time::NEVER;
-        self.tcp.counted.timeouts += 1;
-        self.timer.rto.back_off(R::law(config), config);
-        if self.tcp.phase == Phase::SynSent {
-            return self.on_lost_syn(now, config, out);
-        }
-        self.tcp.control.before_timeout(now);
-        // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
-        let is_first = self.timer.timed_out.replace(self.tcp.una) != Some(self.tcp.una);
-        if is_first || R::lowers_at_each_timeout(config) {
-            // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
-            let most = if self.is_recovering() { self.tcp.window.ssthresh } else { f64::INFINITY };
-            let flight = R::flight_to_reduce(self, self.tcp.in_flight().min(most), config);
-            self.tcp.window.ssthresh = self.tcp.control.ssthresh(self.tcp.window, flight);
-        }
-        self.note_loss();
-        self.tcp.phase = Phase::Open;
-        self.tcp.window.cwnd = 1.0;
-        let duplicates = std::mem::take(&mut self.duplicate_acks);
-        self.tcp.next = self.tcp.una;
-        // RFC 2018, section 8: the receiver may have dropped what it reported.
-        self.board = None;
-        self.tcp.control.on_timeout(self.tcp.una);
-        self.fill_window(now, config, out);
-        self.duplicate_acks = R::duplicates_after_timeout(duplicates, config);
-    }
-
     fn on_lost_syn<R: Rules>(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
-        self.timer.send_syn_again(&mut self.tcp, out);
+        self.tcp.send_syn_again(out);
         if R::reduces_at_lost_syn(config) {
             (self.tcp.window.cwnd, self.tcp.window.ssthresh) = (1.0, MIN_SSTHRESH);
         }
@@ -224,7 +236,7 @@ impl Sender {
             } else {
                 self.tcp.high = segment + 1;
                 self.limited += u32::from(segment >= own_end);
-                self.timer.note_new(segment, now);
+                self.tcp.timer.note_new(segment, now);
             }
             self.tcp.next += 1;
             self.tcp.note_sent(now, segment, again);

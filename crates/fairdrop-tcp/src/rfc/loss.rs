@@ -10,7 +10,7 @@ use fairdrop::Time;
 
 impl Sender {
     pub fn wait<R: Rules>(&self, config: &Config<R>) -> Time {
-        self.timer.rto.current(R::law(config), config)
+        self.tcp.timer.rto.current(R::law(config), config)
     }
 
     pub fn restart_timer<R: Rules>(&mut self, now: Time, config: &Config<R>) {

@@ -1,14 +1,14 @@
 //! Where a sender may differ from the RFCs. What stands here is theirs.
 
 use super::state::Sender;
-use crate::config::Config;
+use crate::config::{Config, Family};
 use crate::connection::DUPLICATE_ACKS;
 use crate::messages::Send;
 use crate::timer::Law;
 use fairdrop::Time;
 
 /// Decisions of a sender that its settings may change.
-pub trait Rules: Sized {
+pub trait Rules: Family {
     #[inline(always)]
     fn law(_config: &Config<Self>) -> Law {
         Law::Rfc6298

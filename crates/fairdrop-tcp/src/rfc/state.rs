@@ -1,11 +1,9 @@
 //! State of a sender, and the steps of its events that no rule changes.
 
-use crate::config::Config;
-use crate::congestion::Control;
 use crate::connection::{Connection, Phase};
 use crate::messages::Send;
 use crate::scoreboard::Scoreboard;
-use crate::timer::{MaybeSegment, RetransmissionTimer};
+use crate::timer::MaybeSegment;
 use fairdrop::Time;
 
 /// One connection's sending side. What every ACK needs comes first.
@@ -22,22 +20,9 @@ pub struct Sender {
     pub echoed: u32,
     /// Selective acknowledgements, while there are holes.
     pub board: Option<Box<Scoreboard>>,
-    pub timer: RetransmissionTimer,
 }
 
 impl Sender {
-    pub fn not_started<R>(config: &Config<R>, boot: f64, control: Control) -> Self {
-        Self {
-            tcp: Connection::new(config, control),
-            duplicate_acks: 0,
-            recover: 0,
-            limited: 0,
-            echoed: 0,
-            board: None,
-            timer: RetransmissionTimer::new(boot),
-        }
-    }
-
     #[inline]
     pub fn is_open(&self) -> bool {
         self.tcp.phase == Phase::Open
@@ -67,14 +52,14 @@ impl Sender {
     /// Remembers how far sending had got.
     pub fn note_loss(&mut self) {
         self.recover = self.tcp.high;
-        self.timer.timed = MaybeSegment::NONE;
+        self.tcp.timer.timed = MaybeSegment::NONE;
         self.tcp.cwr = true;
     }
 
     /// Sends `segment` again, out of the order of `next`.
     pub fn retransmit(&mut self, now: Time, segment: u32, out: &mut Vec<Send>) {
         // Karn: an ACK can no longer tell which copy it answers.
-        self.timer.timed = MaybeSegment::NONE;
+        self.tcp.timer.timed = MaybeSegment::NONE;
         self.tcp.send_again(now, segment, out);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::TransportCount;
 use super::super::receiver::Blocks;
-use super::super::{Next, Scoreboard};
+use super::super::scoreboard::{Next, Scoreboard};
 use super::pipe::Packet::{self, Segment};
 use super::pipe::Pipe;
 use super::script::play;

@@ -1,6 +1,7 @@
 //! RFC 6298: the retransmission timer, seen from outside.
 
-use super::super::{Ack, Law, RetransmissionTimeout, Sender};
+use super::super::timer::{Law, RetransmissionTimeout};
+use super::super::{Ack, Sender};
 use super::config;
 use super::script::play;
 use fairdrop::Time;

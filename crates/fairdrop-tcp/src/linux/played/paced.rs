@@ -290,8 +290,8 @@ fn phase(steps: &[Step]) -> Option<usize> {
 }
 
 pub(super) fn copy_of(sender: &Sender) -> Sender {
-    let Parts { tcp, timer, linux } = &*sender.0;
+    let Parts { tcp, linux } = &*sender.0;
     let control = tcp.control.copied().expect("looked at before");
     let tcp = Connection { control, ..*tcp };
-    Sender(Box::new(Parts { tcp, timer: *timer, linux: linux.clone() }))
+    Sender(Box::new(Parts { tcp, linux: linux.clone() }))
 }
