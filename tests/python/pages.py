@@ -215,14 +215,22 @@ class Checkout:
                 shutil.copyfile(root / name, path)
 
     def add(self, block: Block) -> None:
-        """A new file; or a line of an old one, with the modules that the sentence above it names."""
+        """A new file; or lines of an old one.
+
+        Where the first line stands in the old file, the others follow it. Otherwise the block is one line: it replaces
+        the line that begins with the same word, and the modules that the sentence above it names are added.
+        """
         path = self.directory / block.file
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.body, encoding="utf-8")
             return
-        word = block.body.split()[0]
         before = path.read_text(encoding="utf-8")
+        first = block.body.splitlines(keepends=True)[0]
+        if before.splitlines(keepends=True).count(first) == 1:
+            path.write_text(before.replace(f"\n{first}", f"\n{block.body}"), encoding="utf-8")
+            return
+        word = block.body.split()[0]
         text, replaced = re.subn(rf"^{re.escape(word)} .*\n", block.body, before, flags=re.MULTILINE)
         assert replaced == 1, f"{block.file}: {word}"
         modules = "".join(f"{module}\n" for module in re.findall(r"`(mod \w+;)`", block.above))
