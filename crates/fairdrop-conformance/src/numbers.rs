@@ -38,7 +38,7 @@ pub enum Numbers {
     /// Uniform.
     #[default]
     Uniform,
-    /// Multiples of 1/8 for coins: they often equal a probability, and "below" then differs from "at most". Draws of
+    /// Multiples of 1/8 for random draws: they often equal a probability, and "below" then differs from "at most". Draws of
     /// places stay uniform, since eight of them may all be holes.
     Eighths,
     /// A quarter each of the lowest and of the highest number: draws that must be drawn again.

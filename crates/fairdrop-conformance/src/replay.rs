@@ -11,7 +11,7 @@ use crate::{Action, Bench, Event, Moment, Vector, apply, stream_name};
 /// bit, and every random number must be as written.
 ///
 /// # Errors
-/// Says which event the library answers in another way, with both answers.
+/// Names the first event that the library answers differently, with both answers.
 pub fn replay(vector: &Vector) -> Result<(), String> {
     let mut bench = Bench::new(apply(&vector.header)?, vector.header.hosts_by_flow())?;
     if bench.internals() != vector.header.internals {

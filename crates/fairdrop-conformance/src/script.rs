@@ -50,13 +50,13 @@ pub struct Mix {
 /// A stretch of time.
 #[derive(Clone, Copy, Debug)]
 pub enum Phase {
-    /// So many arrivals, on average `percent` of what the link carries; gaps are uniform from 0 to twice the mean.
+    /// Arrivals at `percent` of the link's rate on average; gaps are uniform from 0 to twice the mean.
     Load { arrivals: u32, percent: u64 },
-    /// So many arrivals at one instant.
+    /// Arrivals at one instant.
     Burst { arrivals: u32 },
-    /// The link stands still while so many arrivals come at its own rate.
+    /// The link stands still while arrivals come at its own rate.
     Stall { arrivals: u32 },
-    /// Nothing arrives for so long.
+    /// No arrivals for a time.
     Silence { ns: u64 },
     /// Nothing arrives until nothing waits, and the link has asked in vain.
     Drain,

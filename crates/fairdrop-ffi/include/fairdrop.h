@@ -58,7 +58,7 @@
 // Bytes of the longest packet: 16 MiB, well above what offloading to network cards puts together.
 #define FAIRDROP_MAX_LEN 16777216
 
-// What a call ended with. Below 0 nothing was done, unless the function says otherwise.
+// Result of a call. Below 0 nothing was done, unless the function documents otherwise.
 typedef enum fairdrop_status {
     // Done.
     FAIRDROP_STATUS_OK = 0,
@@ -72,7 +72,7 @@ typedef enum fairdrop_status {
     FAIRDROP_STATUS_UNKNOWN_PARAMETER = -3,
     // The value is of another kind, or out of range, or does not go with the others.
     FAIRDROP_STATUS_BAD_VALUE = -4,
-    // The block is smaller than what `fairdrop_size` says.
+    // The block is smaller than `fairdrop_size` requires.
     FAIRDROP_STATUS_NO_ROOM = -5,
     // The block is not aligned to `FAIRDROP_ALIGN`.
     FAIRDROP_STATUS_MISALIGNED = -6,
@@ -91,7 +91,7 @@ enum fairdrop_cause
  {
     // The buffer was full; the arriving packet is dropped.
     FAIRDROP_CAUSE_OVERFLOW = 0,
-    // RED's coin fell on the arriving packet.
+    // RED dropped the arriving packet at random.
     FAIRDROP_CAUSE_RED_EARLY = 1,
     // RED's average was at or above `max_th` (or above the gentle region).
     FAIRDROP_CAUSE_RED_FORCED = 2,
@@ -103,29 +103,29 @@ enum fairdrop_cause
     FAIRDROP_CAUSE_MEMORY = 5,
     // Two drawn packets were of one flow, which was not the arriving packet's: both of them (WARD).
     FAIRDROP_CAUSE_WARD_PAIR_QUEUED = 6,
-    // BLUE's coin fell on the arriving packet.
+    // BLUE dropped the arriving packet at random.
     FAIRDROP_CAUSE_BLUE = 7,
     // Packets had waited too long for too long: the one that would have left (`CoDel`).
     FAIRDROP_CAUSE_CODEL = 8,
-    // The coin of a controller of the waiting time fell on the arriving packet (PIE, COLLAR).
+    // A controller of the waiting time dropped the arriving packet at random (PIE, COLLAR).
     FAIRDROP_CAUSE_PIE = 9,
     // The arriving packet's flow had its share of the buffer (FRED).
     FAIRDROP_CAUSE_FRED_LIMIT = 10,
-    // SRED's coin fell on the arriving packet.
+    // SRED dropped the arriving packet at random.
     FAIRDROP_CAUSE_SRED = 11,
     // The arriving packet's label was above the fair rate (CSFQ).
     FAIRDROP_CAUSE_CSFQ = 12,
     // A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
     // SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
-    // share, what AFQ and Cebinae have no room for in their rounds, what is above AHAB's threshold).
+    // share, packets beyond the rounds of AFQ and Cebinae, traffic above AHAB's threshold).
     FAIRDROP_CAUSE_FILTER = 13,
     // The arriving packet's flow sent above the fair rate (AFD).
     FAIRDROP_CAUSE_AFD = 14,
-    // The coin of the arriving packet's bins fell on it, or one of them was full (SFB).
+    // The bins of the arriving packet dropped it at random, or one of them was full (SFB).
     FAIRDROP_CAUSE_SFB = 15,
     // The buffer was full: a packet of the longest queue made room (per-flow queues).
     FAIRDROP_CAUSE_LONGEST_QUEUE = 16,
-    // The coin of the coupled controller fell on the packet (`DualPI2`).
+    // The coupled controller dropped the packet at random (`DualPI2`).
     FAIRDROP_CAUSE_DUAL_PI2 = 17,
 };
 #ifndef __cplusplus
@@ -145,33 +145,33 @@ enum fairdrop_stream
  {
     // Drawing candidates from the queue (CHOKe and its kin, BLACK), or from a memory of departures (COLLAR).
     FAIRDROP_STREAM_CANDIDATE = 0,
-    // The early-drop coin (RED).
+    // Early drops (RED).
     FAIRDROP_STREAM_EARLY_DROP = 1,
     // Whether the fraction of a drawing factor makes one more draw (CHOKeW), or one more trial (MLC(l)).
     FAIRDROP_STREAM_DRAWING_FRACTION = 2,
     // Whether an arrival is compared, by the position it would take (WARD).
     FAIRDROP_STREAM_WARD_COIN = 3,
-    // The drop coin of BLUE.
+    // Drops of BLUE.
     FAIRDROP_STREAM_BLUE_COIN = 4,
-    // The drop coin of PIE, and of COLLAR's controller.
+    // Drops of PIE and of COLLAR's controller.
     FAIRDROP_STREAM_PIE_COIN = 5,
-    // The drop coin of SRED.
+    // Drops of SRED.
     FAIRDROP_STREAM_SRED_COIN = 6,
     // Which zombie an arrival is compared with (SRED).
     FAIRDROP_STREAM_ZOMBIE = 7,
     // Whether an arrival overwrites the zombie that it missed (SRED).
     FAIRDROP_STREAM_ZOMBIE_OVERWRITE = 8,
-    // The drop coin of CSFQ.
+    // Drops of CSFQ.
     FAIRDROP_STREAM_CSFQ_COIN = 9,
-    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE), and of COLLAR's limits.
+    // Drops of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE) and of COLLAR's limits.
     FAIRDROP_STREAM_FILTER_COIN = 10,
-    // The drop coin of AFD.
+    // Drops of AFD.
     FAIRDROP_STREAM_AFD_COIN = 11,
     // Whether and where an arrival enters the shadow buffer (AFD), whether it is caught (CARE).
     FAIRDROP_STREAM_AFD_SAMPLE = 12,
-    // The drop coin of SFB.
+    // Drops of SFB.
     FAIRDROP_STREAM_SFB_COIN = 13,
-    // The drop and mark coins of `DualPI2`.
+    // Drops and marks of `DualPI2`.
     FAIRDROP_STREAM_DUAL_PI2_COIN = 14,
     // Which waiting packet leaves, where service is at random (CHOKe by order of service).
     FAIRDROP_STREAM_SERVICE = 15,
@@ -293,7 +293,7 @@ typedef struct fairdrop_host {
     // Seed of the library's generator. Whoever can guess it can foresee which packets are drawn: it belongs with
     // `flow_key`.
     uint64_t seed;
-    // Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
+    // Distinguishes queues with the same seed. The streams are those of the simulator's queue of that number.
     uint32_t queue;
     // Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). It finds the
     // packet's flow at both ends; NULL leaves that, so that each flow has its hosts to itself.
@@ -388,11 +388,11 @@ typedef struct fairdrop_plugin_parameter {
 // What a queue of a plug-in has of its host. It stays where it is as long as the queue is there. The functions take `context`,
 // and may be called during calls of the queue only, in the same thread.
 //
-// There is a FIFO with uniform draws to let packets wait in; a plug-in with queues of its own has `backlog` say what waits.
+// There is a FIFO with uniform draws to let packets wait in; a plug-in with queues of its own reports what waits through `backlog`.
 typedef struct fairdrop_plugin_host {
     // The version of the plug-in's table, which the host keeps to.
     uint32_t version;
-    // Packets that may wait, as the scenario says.
+    // Packets that may wait, as in the scenario.
     uint32_t limit;
     // Rate of the link at first, bit/s.
     uint64_t rate_bps;
@@ -606,16 +606,16 @@ enum fairdrop_status fairdrop_for_each_waiting(struct fairdrop_queue *queue,
 // Number of disciplines.
 size_t fairdrop_discipline_count(void);
 
-// Describes discipline number `index`, from 0 on. `FAIRDROP_STATUS_NONE` when there are not so many.
+// Describes discipline number `index`, from 0 on. `FAIRDROP_STATUS_NONE` when there are fewer.
 enum fairdrop_status fairdrop_discipline_at(size_t index, struct fairdrop_discipline *discipline);
 
 // Describes parameter number `index`, from 0 on, of discipline number `discipline`. `FAIRDROP_STATUS_NONE` when there are
-// not so many.
+// fewer.
 enum fairdrop_status fairdrop_parameter_at(size_t discipline,
                                            size_t index,
                                            struct fairdrop_parameter *described);
 
-// Word number `word` that a parameter may be set to; NULL when there are not so many.
+// Word number `word` that a parameter may be set to; NULL when there are fewer.
 const char *fairdrop_parameter_word(size_t discipline, size_t index, size_t word);
 
 // Writes what values a parameter takes, in English, into `buffer` of `size` bytes: cut where it is longer, ending with NUL.

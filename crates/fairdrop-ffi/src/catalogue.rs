@@ -276,7 +276,7 @@ pub extern "C" fn fairdrop_discipline_count() -> usize {
     CATALOGUE.len()
 }
 
-/// Describes discipline number `index`, from 0 on. `FAIRDROP_STATUS_NONE` when there are not so many.
+/// Describes discipline number `index`, from 0 on. `FAIRDROP_STATUS_NONE` when there are fewer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_discipline_at(index: usize, discipline: *mut Discipline) -> Status {
     if discipline.is_null() {
@@ -297,7 +297,7 @@ pub unsafe extern "C" fn fairdrop_discipline_at(index: usize, discipline: *mut D
 }
 
 /// Describes parameter number `index`, from 0 on, of discipline number `discipline`. `FAIRDROP_STATUS_NONE` when there are
-/// not so many.
+/// fewer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_parameter_at(
     discipline: usize,
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn fairdrop_parameter_at(
     Status::Ok
 }
 
-/// Word number `word` that a parameter may be set to; NULL when there are not so many.
+/// Word number `word` that a parameter may be set to; NULL when there are fewer.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairdrop_parameter_word(discipline: usize, index: usize, word: usize) -> *const c_char {
     let described = parameter(discipline, index).filter(|of| word < words(of.spec).len());

@@ -2,7 +2,7 @@
 //!
 //! A queue lives in a block of memory that the caller gives; nothing is allocated, and no standard library is needed. The
 //! header is generated from this crate. Its beginning, in `cbindgen.toml`, has the rules that callers keep to; every
-//! `unsafe` here relies on them or says on what else.
+//! `unsafe` here relies on them or states on what else.
 #![no_std]
 
 mod arena;

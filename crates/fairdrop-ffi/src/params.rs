@@ -215,7 +215,7 @@ pub(crate) unsafe fn borrow<'a>(params: *const Params) -> Result<&'a Params, Pro
 /// Sets a parameter: finds it, and leaves the value to `set`.
 ///
 /// # Safety
-/// What the header says of pointers.
+/// Requirements of the header on pointers.
 unsafe fn with<'a>(
     params: *mut Params,
     name: *const c_char,
@@ -229,7 +229,7 @@ unsafe fn with<'a>(
     match done {
         Ok(()) => Status::Ok,
         // SAFETY: the caller's promise.
-        Err(problem) => unsafe { problem.tell(error) },
+        Err(problem) => unsafe { problem.report(error) },
     }
 }
 
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn fairdrop_params_init(
             Status::Ok
         }
         // SAFETY: the caller's promise.
-        Err(problem) => unsafe { problem.tell(error) },
+        Err(problem) => unsafe { problem.report(error) },
     }
 }
 

@@ -37,12 +37,12 @@ pub struct PluginParameter {
 /// What a queue of a plug-in has of its host. It stays where it is as long as the queue is there. The functions take `context`,
 /// and may be called during calls of the queue only, in the same thread.
 ///
-/// There is a FIFO with uniform draws to let packets wait in; a plug-in with queues of its own has `backlog` say what waits.
+/// There is a FIFO with uniform draws to let packets wait in; a plug-in with queues of its own reports what waits through `backlog`.
 #[repr(C)]
 pub struct PluginHost {
     /// The version of the plug-in's table, which the host keeps to.
     pub version: u32,
-    /// Packets that may wait, as the scenario says.
+    /// Packets that may wait, as in the scenario.
     pub limit: u32,
     /// Rate of the link at first, bit/s.
     pub rate_bps: u64,

@@ -1,11 +1,11 @@
-//! What goes wrong, told in the caller's buffer: a code, the parameter, and a sentence.
+//! Errors, reported in the caller's buffer: a code, the parameter, and a sentence.
 
 use core::ffi::{CStr, c_char};
 use core::fmt::{self, Write};
 
 use fairdrop::{CATALOGUE, Kind, ParamError};
 
-/// What a call ended with. Below 0 nothing was done, unless the function says otherwise.
+/// Result of a call. Below 0 nothing was done, unless the function documents otherwise.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -21,7 +21,7 @@ pub enum Status {
     UnknownParameter = -3,
     /// The value is of another kind, or out of range, or does not go with the others.
     BadValue = -4,
-    /// The block is smaller than what `fairdrop_size` says.
+    /// The block is smaller than `fairdrop_size` requires.
     NoRoom = -5,
     /// The block is not aligned to `FAIRDROP_ALIGN`.
     Misaligned = -6,
@@ -42,7 +42,7 @@ pub struct Error {
     pub message: [c_char; 476],
 }
 
-/// What went wrong, with what it takes to say so.
+/// An error, with the values that its message needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Problem<'a> {
     Null(&'static str),
@@ -99,18 +99,18 @@ impl Problem<'_> {
         }
     }
 
-    /// Tells it to a caller who wants to know.
+    /// Reports it to a caller who passed a buffer.
     ///
     /// # Safety
     /// `error` is null or may be written.
-    pub unsafe fn tell(&self, error: *mut Error) -> Status {
+    pub unsafe fn report(&self, error: *mut Error) -> Status {
         let status = self.status();
         if !error.is_null() {
-            let mut told = Error { status, parameter: [0; 32], message: [0; 476] };
-            let _ = Buffer::new(&mut told.parameter).write_str(self.parameter());
-            let _ = write!(Buffer::new(&mut told.message), "{self}");
+            let mut report = Error { status, parameter: [0; 32], message: [0; 476] };
+            let _ = Buffer::new(&mut report.parameter).write_str(self.parameter());
+            let _ = write!(Buffer::new(&mut report.message), "{self}");
             // SAFETY: the caller's promise.
-            unsafe { error.write(told) };
+            unsafe { error.write(report) };
         }
         status
     }

@@ -73,7 +73,7 @@ pub struct Host {
     /// Seed of the library's generator. Whoever can guess it can foresee which packets are drawn: it belongs with
     /// `flow_key`.
     pub seed: u64,
-    /// Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
+    /// Distinguishes queues with the same seed. The streams are those of the simulator's queue of that number.
     pub queue: u32,
     /// Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). It finds the
     /// packet's flow at both ends; NULL leaves that, so that each flow has its hosts to itself.
@@ -244,7 +244,7 @@ impl Entered {
     }
 
     fn parts(&mut self) -> &mut Parts {
-        // SAFETY: `state` says that this call alone uses them, since `new`.
+        // SAFETY: `state` guarantees that this call alone uses them, since `new`.
         unsafe { &mut (*self.queue.as_ptr()).parts }
     }
 }
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn fairdrop_size(params: *const Params, error: *mut Error)
         Ok(size) => size,
         Err(problem) => {
             // SAFETY: the caller's promise.
-            unsafe { problem.tell(error) };
+            unsafe { problem.report(error) };
             0
         }
     }
@@ -331,14 +331,14 @@ pub unsafe extern "C" fn fairdrop_init(
         Ok(queue) => queue,
         Err(problem) => {
             // SAFETY: the caller's promise.
-            unsafe { problem.tell(error) };
+            unsafe { problem.report(error) };
             ptr::null_mut()
         }
     }
 }
 
 /// # Safety
-/// As the header says of `fairdrop_init`.
+/// As the header requires of `fairdrop_init`.
 unsafe fn make(
     memory: *mut c_void,
     size: usize,

@@ -66,7 +66,7 @@ pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, S
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::Weights;
 pub use disciplines::collar::{
-    AmongFlows, CollarDecision, CollarVerdict, Compared, Counting, Leaving, PlainBytes, Sharing, SuspectSet,
+    AmongFlows, CollarAction, CollarDecision, Compared, Counting, Leaving, PlainBytes, Sharing, SuspectSet,
 };
 pub use disciplines::collar_hosts::{AmongHosts, HostIds, HostSet, HostsDecision, OfHost, SharingHosts};
 pub use disciplines::collarw::ByClass;

@@ -42,7 +42,7 @@ macro_rules! registry {
                 None
             }
 
-            /// What [`CATALOGUE`] says of the discipline.
+            /// The discipline's entry in [`CATALOGUE`].
             pub const fn info(&self) -> &'static DisciplineInfo {
                 match self {
                     $(Self::$variant(_) => &<$params>::INFO,)*

@@ -2,7 +2,7 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, Meta, Packet,
+    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarAction, Ecn, Env, Meta, Packet,
     ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
@@ -112,9 +112,9 @@ fn nothing_is_dropped_before_two_wait() {
     assert_eq!(decision.root(), 0.5);
     let mut dropped = |waiting| {
         let mut decision = decision.clone();
-        let verdicts =
+        let actions =
             (0..100).map(|number| decision.arrival(&Meta::of_flow(number % 2, 1000), waiting, &mut world));
-        verdicts.filter(|verdict| matches!(verdict, CollarVerdict::Drop(_))).count()
+        actions.filter(|action| matches!(action, CollarAction::Drop(_))).count()
     };
     assert_eq!([dropped(0), dropped(1)], [0, 0]);
     assert!(dropped(2) > 15);
@@ -286,12 +286,12 @@ fn the_decision_alone_decides_alike() {
         let meta = Meta::of_flow(if bits.trailing_zeros() >= 2 { 0 } else { (bits >> 8) % 30 }, 1000);
         let dropped = link.offer(meta).causes();
         match alone.arrival(&meta, fifo.len() as u32, &mut world) {
-            CollarVerdict::Drop(cause) => {
+            CollarAction::Drop(cause) => {
                 refused += 1;
                 assert_eq!(dropped, [cause]);
             }
-            verdict => {
-                assert_eq!((verdict, dropped), (CollarVerdict::Queue, vec![]));
+            action => {
+                assert_eq!((action, dropped), (CollarAction::Queue, vec![]));
                 fifo.push_back(Packet::new(meta, Env::<u32>::now(&world), number));
             }
         }

@@ -67,7 +67,7 @@ fn choke() -> Vec<Case> {
         .limit(60)
         .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 3, 0), (5, 1, 0), (6, 3, 0), (7, 1, 0), (8, 1, 0), (9, 1, 0)])
         .phases(&[Stall { arrivals: 170 }, Load { arrivals: 60, percent: 300 }, Drain]),
-        of("ecn", "RFC 3168", "RED marks, but a matched pair is dropped whatever its ECN field says.")
+        of("ecn", "RFC 3168", "RED marks, but a matched pair is dropped whatever its ECN field.")
             .set(QUICK)
             .set(&[("red.ecn", "true"), ("red.max_p", "0.5"), ("red.max_th", "7p")])
             .flows(DOZEN)
@@ -76,7 +76,7 @@ fn choke() -> Vec<Case> {
         of(
             "red-first",
             "Tang, Wang, Low 2004, approximation 1",
-            "RED throws its coin first; what it keeps is compared. A mark waits for the outcome.",
+            "RED decides first; packets that it keeps are compared. A mark waits for the outcome.",
         )
         .set(QUICK)
         .set(&[("choke.order", "red_first"), ("red.ecn", "true"), ("red.max_p", "0.3")])
@@ -221,7 +221,7 @@ fn hardware_forms() -> Vec<Case> {
             "The packet has the mark bit: it stays until its turn, counts, and is compared again.",
         )
         .set(&[("choke_hardware.mark_bit", "packet")]),
-        of("long-list", "A list memory of more than 1,024 entries, all of which are drawn from.")
+        of("long-list", "Draws from all of a list memory of more than 1,024 entries.")
             .set(&[("choke_hardware.addresses", "memory"), ("choke_hardware.list_limit", "1500")])
             .set(&[("choke_hardware.cell_size", "100B")]),
     ]
@@ -290,7 +290,7 @@ fn gchoke() -> Vec<Case> {
             .flows(&[(1, 12, 0), (2, 1, 0)]),
         of("draw-again", "Random numbers at the ends of their range: some are not used.")
             .numbers(Numbers::Ends),
-        of("ecn", "RED marks; what matched is dropped whatever its ECN field says.")
+        of("ecn", "RED marks; matched packets are dropped whatever their ECN field.")
             .set(&[("red.ecn", "true"), ("red.max_p", "0.5")])
             .ecn(EVERY_ECN),
     ]
@@ -313,7 +313,7 @@ fn mlc() -> Vec<Case> {
             ("mlc.step", "1"),
             ("mlc.target", "0.2"),
         ]),
-        of("coins", "Coins often equal the fraction, which makes no further trial.")
+        of("coins", "Draws often equal the fraction, which makes no further trial.")
             .numbers(Numbers::Eighths),
         of("silence", "Updates that are due after a silence are made by the queue that was left.").phases(&[
             Load { arrivals: 70, percent: 250 },
@@ -338,9 +338,9 @@ fn chokew() -> Vec<Case> {
     vec![
         of(
             "basic",
-            "The drawing factor moves with the queue that an arrival finds; its fraction makes one more draw by a coin.",
+            "The drawing factor moves with the queue that an arrival finds; its fraction is the probability of one more draw.",
         ),
-        of("fractions", "Coins often equal the fraction, which makes no further draw.")
+        of("fractions", "Random numbers often equal the fraction, which makes no further draw.")
             .numbers(Numbers::Eighths),
         of(
             "many-draws",
@@ -358,13 +358,13 @@ fn ward() -> Vec<Case> {
     let source = "A TCP-friendly stateless AQM scheme (WARD), sections 3.1 and 3.2";
     let of = |name, text| case("ward", name, source, text).phases(OVERLOAD);
     vec![
+        of("basic", "The weight of the position is the probability that two packets are drawn; four cases.")
+            .limit(20),
         of(
-            "basic",
-            "The weight of the position decides by a coin whether two packets are drawn; four cases.",
+            "limit-7",
+            "Weights are the tenths of position / limit, cut off; positions 1 and 7 need no random number.",
         )
-        .limit(20),
-        of("limit-7", "Weights are the tenths of position / limit, cut off; positions 1 and 7 need no coin.")
-            .limit(7),
+        .limit(7),
         of("pairs", "Pairs of one flow that is not the arrival's (case 3), with a full buffer.")
             .limit(6)
             .flows(DOZEN)

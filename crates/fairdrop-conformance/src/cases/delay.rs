@@ -76,7 +76,7 @@ fn cobalt() -> Vec<Case> {
                 Burst { arrivals: 40 },
                 Drain,
             ]),
-        of("coins", "Overflows raise the probability of a coin that often equals it, an empty queue lowers it.")
+        of("coins", "Overflows raise the drop probability, an empty queue lowers it; draws often equal it.")
             .limit(8)
             .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.125")])
             .numbers(Numbers::Eighths)
@@ -87,7 +87,7 @@ fn cobalt() -> Vec<Case> {
                 Load { arrivals: 60, percent: 200 },
                 Drain,
             ]),
-        of("ecn", "Capable packets are marked by the control law, and dropped by the coin.")
+        of("ecn", "Capable packets are marked by the control law, and dropped at random.")
             .limit(20)
             .set(&[("cobalt.ecn", "true"), ("cobalt.p_inc", "0.25")])
             .ecn(EVERY_ECN)
@@ -107,7 +107,7 @@ fn pie() -> Vec<Case> {
         of("gain", "Large gains: the whole range of probabilities, the increase of more than 2 % bounded.")
             .set(high)
             .phases(overload),
-        of("coins", "Coins that often equal each other and the ends; a small queue is spared.")
+        of("coins", "Draws that often equal each other and the ends; a small queue is spared.")
             .set(high)
             .numbers(Numbers::Ends)
             .phases(overload),
@@ -136,7 +136,7 @@ fn pie() -> Vec<Case> {
                 Load { arrivals: 30, percent: 200 },
             ]),
         of("ticks", "The host calls at each deadline; nothing else differs.").set(high).phases(overload).ticks(),
-        of("derandomise", "Coins are thrown only where the probabilities since the last drop add up to between 0.85 and 8.5.")
+        of("derandomise", "Random numbers are drawn only where the probabilities since the last drop add up to between 0.85 and 8.5.")
             .set(high)
             .set(&[("pie.derandomise", "true")])
             .phases(overload),
@@ -168,7 +168,7 @@ fn dualpi2() -> Vec<Case> {
             .ecn(EVERY_ECN),
         of("classic", "The classic queue alone: the square of the probability drops.").ecn(&[Ecn::NotCapable]),
         of("low-latency", "The low-latency queue alone: the ramp and the coupled probability mark.").ecn(&[Ecn::Ect1]),
-        of("coins", "Coins at the ends of their range.").ecn(EVERY_ECN).numbers(Numbers::Ends),
+        of("coins", "Draws at the ends of their range.").ecn(EVERY_ECN).numbers(Numbers::Ends),
         of("ticks", "The host calls at each deadline; nothing else differs.").ecn(EVERY_ECN).ticks(),
         of("no-ecn", "Classic packets are dropped whatever their ECN field.")
             .set(&[("dualpi2.ecn", "false")])
@@ -186,7 +186,7 @@ fn blue() -> Vec<Case> {
             "basic",
             "Overflows raise the probability, an idle link lowers it, at most once per freeze time each.",
         ),
-        of("coins", "Coins that often equal the probability.")
+        of("coins", "Draws that often equal the probability.")
             .set(&[("blue.d1", "0.125"), ("blue.d2", "0.125")])
             .numbers(Numbers::Eighths)
             .phases(&[

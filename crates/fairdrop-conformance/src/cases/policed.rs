@@ -48,7 +48,7 @@ fn sred() -> Vec<Case> {
             "Hits among zombies estimate the flows; the probability depends on that, on the buffer, and on the hit.",
         ),
         of("simple", "The probability does not depend on the hit.").set(&[("sred.full", "false")]),
-        of("coins", "Coins often equal the probability of overwriting.").numbers(Numbers::Eighths),
+        of("coins", "Draws often equal the probability of overwriting.").numbers(Numbers::Eighths),
     ]
 }
 
@@ -64,7 +64,7 @@ fn black() -> Vec<Case> {
         ),
         of("one-place", "A list of one flow: each other that is met takes its place.")
             .set(&[("black.flows", "1")]),
-        of("coins", "Coins often equal the excess.")
+        of("coins", "Draws often equal the excess.")
             .numbers(Numbers::Eighths)
             .set(&[("black.samples", "16")]),
         of("ecn", "RED marks; what the list refuses is dropped.")
@@ -77,13 +77,18 @@ fn care() -> Vec<Case> {
     let quick = &[("care.captures", "20"), ("care.capture", "0.4"), ("care.threshold", "0.2")];
     let of = |name, text| case("care", name, "Chan, Hamdi 2003", text).set(quick).phases(LONG);
     vec![
-        of("basic", "The jackknife's number of flows and a flow's captures say what is above a fair share."),
+        of(
+            "basic",
+            "The jackknife's number of flows and a flow's captures determine its excess over a fair share.",
+        ),
         of("two-captures", "The fewest captures there may be: the last term of the estimate is 0.")
             .set(&[("care.captures", "2"), ("care.capture", "1")]),
-        of("coins", "Coins often equal the probability of a capture.")
+        of("coins", "Draws often equal the probability of a capture.")
             .numbers(Numbers::Eighths)
             .set(&[("care.capture", "0.5")]),
-        of("overflow", "A small buffer of which nothing is spared.").limit(4).set(&[("care.threshold", "1")]),
+        of("overflow", "A small buffer that overflows before any test.")
+            .limit(4)
+            .set(&[("care.threshold", "1")]),
     ]
 }
 
@@ -114,12 +119,12 @@ fn ahab() -> Vec<Case> {
         ),
         of("shared-filters", "Two filters in a row, which flows share.").set(&[("ahab.columns", "2")]),
         of("bytes", "Rates are of bytes, and so is what thresholds let in.").lengths(LENGTHS),
-        of("coins", "Coins often equal the probability.").numbers(Numbers::Eighths),
+        of("coins", "Draws often equal the probability.").numbers(Numbers::Eighths),
         of("overflow", "A small buffer: what overflows counts as let in.").limit(4),
     ]
 }
 
-/// A memory and a controller that soon have something to say.
+/// A memory and a controller that soon take effect.
 const QUICK_COLLAR: &[(&str, &str)] =
     &[("collar.target", "2ms"), ("collar.ids", "128"), ("collar.span", "20ms")];
 const COLLAR_OVERLOAD: &[Phase] = &[
@@ -147,7 +152,7 @@ fn collar() -> Vec<Case> {
         .set(&[("collar.sets", "1"), ("collar.target", "500us")])
         .flows(&many)
         .phases(overload),
-        of("sizes", "Bytes count: what is sent, what is dropped, and what a match says.")
+        of("sizes", "Bytes count: in what is sent, in drops, and in matches.")
             .lengths(LENGTHS)
             .phases(overload),
         of("ecn", "Capable packets are marked while drops are rare, and dropped in overload.")
@@ -165,7 +170,7 @@ fn collarw() -> Vec<Case> {
         (1..=12).map(|flow| (flow, if flow < 3 { 8 } else { 2 }, flow as u8 % 4)).collect();
     vec![
         of("basic", "A byte of the class of greater weight counts half: its flow is let in twice as much."),
-        of("classes", "Weights 2, 3 and 8, of which thirds are rounded, and a class that is not listed.")
+        of("classes", "Weights 2, 3 and 8, where thirds are rounded, and a class that is not listed.")
             .set(&[("collarw.weights", "[2, 3, 8]")])
             .flows(&classes),
         of(

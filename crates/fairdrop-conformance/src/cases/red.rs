@@ -39,7 +39,7 @@ fn red() -> Vec<Case> {
         of(
             "thresholds",
             FLOYD,
-            "The average is exactly min_th (a coin is thrown) and exactly max_th (every packet is dropped); coins often \
+            "The average is exactly min_th (a random draw) and exactly max_th (every packet is dropped); draws often \
              equal the probability, which keeps the packet.",
         )
         .set(EXACT)
@@ -48,7 +48,7 @@ fn red() -> Vec<Case> {
         of(
             "count",
             "Floyd, Jacobson 1993, eq. 4",
-            "Early drops are spaced: count grows with every packet that meets the coin, is 0 after a drop for any cause \
+            "Early drops are spaced: count grows with every packet that is tested, is 0 after a drop for any cause \
              between the thresholds, and -1 below min_th.",
         )
         .set(&[("red.min_th", "2p"), ("red.max_th", "20p"), ("red.w_q", "0.25"), ("red.max_p", "0.6")])
@@ -165,7 +165,7 @@ fn red_switches() -> Vec<Case> {
         of(
             "ecn",
             "RFC 3168; Floyd 1994",
-            "ECN-capable packets are marked where others are dropped, by the coin and by force; overflows are dropped.",
+            "ECN-capable packets are marked where others are dropped, at random and by force; overflows are dropped.",
         )
         .set(QUICK)
         .set(&[("red.ecn", "true"), ("red.max_p", "0.4")])
@@ -229,7 +229,7 @@ fn rio() -> Vec<Case> {
             "rio",
             "ns2-compat",
             "ns-2 red.cc",
-            "The two coins of ns-2, and no drop while at most one packet waits.",
+            "The two draws of ns-2, and no drop while at most one packet waits.",
         )
         .set(QUICK)
         .set(inside)

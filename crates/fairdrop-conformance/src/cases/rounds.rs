@@ -110,13 +110,13 @@ fn cake() -> Vec<Case> {
             .set(&[("cake.rate", "6mbit"), ("cake.overhead", "18B"), ("cake.mpu", "64B")])
             .hosts(hosts)
             .phases(phases),
-        of("shaper-atm", "As shaper, in cells of 53 bytes, of which 48 are the packet's.")
+        of("shaper-atm", "As shaper, in cells of 53 bytes, 48 of them the packet's.")
             .set(&[("cake.rate", "7.2mbit"), ("cake.framing", "atm")])
             .phases(&[Burst { arrivals: 30 }, Load { arrivals: 60, percent: 120 }, Silence { ns: 20 * MS }, Load { arrivals: 30, percent: 60 }, Drain]),
         of("shaper-ptm", "A byte more for each 64 or part of them, and a link that is slower than the shaper.")
             .set(&[("cake.rate", "9.6mbit"), ("cake.framing", "ptm")])
             .phases(&[Load { arrivals: 60, percent: 120 }, Drain, Load { arrivals: 30, percent: 60 }, Drain]),
-        of("overload", "A full buffer drops the head of the fattest queue, and makes its coin likelier.")
+        of("overload", "A full buffer drops the head of the fattest queue, and raises its drop probability.")
             .limit(12)
             .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.0625")])
             .ecn(EVERY_ECN)

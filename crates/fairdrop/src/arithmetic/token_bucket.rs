@@ -1,4 +1,4 @@
-//! A token bucket that polices: it says what passes and holds nothing back.
+//! A token bucket that polices: it decides what passes and delays nothing.
 
 use core::ops::{Add, Sub};
 

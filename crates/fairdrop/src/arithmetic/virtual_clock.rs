@@ -3,10 +3,11 @@
 use crate::contract::time::Time;
 use core::num::NonZeroU64;
 
-/// Bytes of which the product with 8 s in nanoseconds stays below 2^64.
+/// Most bytes whose product with 8 s in nanoseconds stays below 2^64.
 const MOST_AT_ONCE: u32 = i32::MAX as u32;
 
-/// When the next packet may leave. The rest of each division is carried over, so that the rate is exact over any length of time.
+/// When the next packet may leave. The rest of each division is carried over, so that the rate is exact over any length
+/// of time.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock {
     rate_bps: NonZeroU64,

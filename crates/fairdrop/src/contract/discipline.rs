@@ -6,7 +6,7 @@ use crate::contract::params::ParamSpec;
 use crate::contract::stats::{Backlog, Stats};
 use crate::contract::time::Time;
 
-/// What a list of disciplines says of one.
+/// Description of a discipline in lists of disciplines.
 #[derive(Clone, Copy, Debug)]
 pub struct DisciplineInfo {
     /// Name in scenarios, tables and documents; that of its file.
@@ -19,9 +19,9 @@ pub struct DisciplineInfo {
     pub doc: &'static str,
     /// A paragraph for readers of reports who run networks and have not met it.
     pub report: &'static str,
-    /// What it decides by.
+    /// Basis of its decisions.
     pub family: Family,
-    /// In what order packets leave.
+    /// Order of departures.
     pub departures: Departures,
     /// Whether it always has timers: a host must then call [`Discipline::tick`] at [`Discipline::deadline`].
     pub timed: bool,
@@ -29,12 +29,12 @@ pub struct DisciplineInfo {
     pub params: &'static [ParamSpec],
     /// The discipline whose parameters it uses as well.
     pub also_uses: Option<&'static str>,
-    /// Where it was published.
+    /// Publication.
     pub source: &'static str,
 }
 
 impl DisciplineInfo {
-    /// A discipline outside this crate, with what its `name` and `doc` say.
+    /// A discipline outside this crate, described by `name` and `doc` alone.
     pub const fn named(name: &'static str, doc: &'static str, params: &'static [ParamSpec]) -> Self {
         Self { name, title: name, label: name, doc, report: doc, params, ..Self::EMPTY }
     }
@@ -45,7 +45,7 @@ impl DisciplineInfo {
         Self { timed: true, ..self }
     }
 
-    /// Nothing said yet.
+    /// Defaults of the description.
     pub(crate) const EMPTY: Self = Self {
         name: "",
         title: "",
@@ -61,7 +61,7 @@ impl DisciplineInfo {
     };
 }
 
-/// In what order the packets leave that are not dropped.
+/// Order of departures of the packets that are not dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departures {
     /// That of their arrival.
@@ -73,7 +73,7 @@ pub enum Departures {
 }
 
 impl Departures {
-    /// As lists say it.
+    /// Name in lists.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InOrder => "in order",
@@ -83,7 +83,7 @@ impl Departures {
     }
 }
 
-/// What a discipline decides by. Lists are in this order, then by name.
+/// Basis of a discipline's decisions. Lists are in this order, then by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// The length of the queue, or events at its ends.
@@ -146,8 +146,9 @@ pub trait Discipline<H> {
         None
     }
 
-    /// Gives the values that the discipline decides by to `see`, each with the name that its publication uses
-    /// (`avg`, `p0`, `drop_prob`), as of the last call. Always the same names in the same order; by default `avg`, where there is one.
+    /// Gives the values that the discipline decides by to `see`, each with the name that its publication uses (`avg`,
+    /// `p0`, `drop_prob`), as of the last call. Always the same names in the same order; by default `avg`, where there
+    /// is one.
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         if let Some(average) = self.average_packets() {

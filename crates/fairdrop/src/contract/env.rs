@@ -11,33 +11,33 @@ use crate::contract::time::Time;
 pub enum Stream {
     /// Drawing candidates from the queue (CHOKe and its kin, BLACK), or from a memory of departures (COLLAR).
     Candidate = 0,
-    /// The early-drop coin (RED).
+    /// Early drops (RED).
     EarlyDrop = 1,
     /// Whether the fraction of a drawing factor makes one more draw (CHOKeW), or one more trial (MLC(l)).
     DrawingFraction = 2,
     /// Whether an arrival is compared, by the position it would take (WARD).
     WardCoin = 3,
-    /// The drop coin of BLUE.
+    /// Drops of BLUE.
     BlueCoin = 4,
-    /// The drop coin of PIE, and of COLLAR's controller.
+    /// Drops of PIE and of COLLAR's controller.
     PieCoin = 5,
-    /// The drop coin of SRED.
+    /// Drops of SRED.
     SredCoin = 6,
     /// Which zombie an arrival is compared with (SRED).
     Zombie = 7,
     /// Whether an arrival overwrites the zombie that it missed (SRED).
     ZombieOverwrite = 8,
-    /// The drop coin of CSFQ.
+    /// Drops of CSFQ.
     CsfqCoin = 9,
-    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE), and of COLLAR's limits.
+    /// Drops of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE) and of COLLAR's limits.
     FilterCoin = 10,
-    /// The drop coin of AFD.
+    /// Drops of AFD.
     AfdCoin = 11,
     /// Whether and where an arrival enters the shadow buffer (AFD), whether it is caught (CARE).
     AfdSample = 12,
-    /// The drop coin of SFB.
+    /// Drops of SFB.
     SfbCoin = 13,
-    /// The drop and mark coins of `DualPI2`.
+    /// Drops and marks of `DualPI2`.
     DualPi2Coin = 14,
     /// Which waiting packet leaves, where service is at random (CHOKe by order of service).
     Service = 15,

@@ -73,8 +73,9 @@ pub fn siphash(key: [u64; 2], bytes: &[u8]) -> u64 {
     state.finish(4)
 }
 
-/// SipHash-1-3 of the 15 bytes that these words are in little-endian order, of `last` the lower seven. Half the rounds are what
-/// the authors propose where speed matters and no output is seen by who chooses the input: numbers of flows, hash tables.
+/// SipHash-1-3 of the 15 bytes that these words are in little-endian order, of `last` the lower seven. Half the rounds
+/// are what the authors propose where speed matters and no output is seen by who chooses the input: numbers of flows,
+/// hash tables.
 #[inline]
 pub fn siphash_short(key: [u64; 2], first: u64, last: u64) -> u64 {
     let mut state = State::new(key);
@@ -96,7 +97,7 @@ pub(crate) fn reduced(hash: u64, buckets: u32) -> u32 {
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u32
 }
 
-/// The column of a flow with this `hash` in a row of a sketch, of which each of four takes 16 bits; at most 65,536 columns.
+/// The column of a flow with this `hash` in a row of a sketch; each of four rows takes 16 bits; at most 65,536 columns.
 #[inline]
 pub(crate) fn column(hash: u64, row: u32, columns: u32) -> usize {
     (((hash >> (16 * row) & 0xFFFF) * u64::from(columns)) >> 16) as usize
@@ -127,9 +128,9 @@ pub enum FlowKey {
     Destination,
     /// Source and destination address.
     SourceDestination,
-    /// The first bits of the source address: so many of IPv4, so many of IPv6.
+    /// The first bits of the source address, with a number for IPv4 and one for IPv6.
     SourcePrefix(u8, u8),
-    /// The first bits of the destination address: so many of IPv4, so many of IPv6.
+    /// The first bits of the destination address, with a number for IPv4 and one for IPv6.
     DestinationPrefix(u8, u8),
 }
 

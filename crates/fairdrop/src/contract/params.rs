@@ -29,7 +29,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// One of these words, or a list of up to [`MAX_COUNTS`] whole numbers between the two that never falls.
     Schedule(&'static [&'static str], i64, i64),
-    /// A list of one to so many numbers, each between the two, inclusive.
+    /// A list of numbers: its greatest length, and the range of each number, inclusive.
     Numbers(usize, f64, f64),
 }
 
@@ -60,7 +60,7 @@ pub struct ParamSpec {
 pub struct Alias {
     /// Name of the parameter.
     pub of: &'static str,
-    /// How much more than the parameter its other name says.
+    /// Excess of the alias over the parameter.
     pub more: i32,
 }
 
@@ -78,7 +78,7 @@ impl Kind {
         matches!(self, Self::Packets(_, f64::INFINITY))
     }
 
-    /// Unit of the values, where the kind says it.
+    /// Unit of the values, where the kind determines it.
     pub(crate) const fn unit(self) -> &'static str {
         match self {
             Self::Packets(..) => "packets",

@@ -3,7 +3,7 @@
 /// A rate as a packet carries it: a small floating-point number without a sign.
 ///
 /// The upper 6 bits are an exponent e, the lower 10 a fraction m; the rate is 2^e (1 + m / 1024) bit/s, from 1.001
-/// bit/s to 1.8e19 bit/s with a relative error of at most 1/2048. The label 0 says that nobody wrote one; a greater
+/// bit/s to 1.8e19 bit/s with a relative error of at most 1/2048. The label 0 stands for none; a greater
 /// label is always a greater rate. These are the exponent and the leading digits of an IEEE 754 number, so encoding is
 /// a shift.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

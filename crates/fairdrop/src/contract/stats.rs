@@ -9,7 +9,7 @@ use crate::contract::packet::Packet;
 pub enum DropCause {
     /// The buffer was full; the arriving packet is dropped.
     Overflow = 0,
-    /// RED's coin fell on the arriving packet.
+    /// RED dropped the arriving packet at random.
     RedEarly = 1,
     /// RED's average was at or above `max_th` (or above the gentle region).
     RedForced = 2,
@@ -21,29 +21,29 @@ pub enum DropCause {
     Memory = 5,
     /// Two drawn packets were of one flow, which was not the arriving packet's: both of them (WARD).
     WardPairQueued = 6,
-    /// BLUE's coin fell on the arriving packet.
+    /// BLUE dropped the arriving packet at random.
     Blue = 7,
     /// Packets had waited too long for too long: the one that would have left (`CoDel`).
     Codel = 8,
-    /// The coin of a controller of the waiting time fell on the arriving packet (PIE, COLLAR).
+    /// A controller of the waiting time dropped the arriving packet at random (PIE, COLLAR).
     Pie = 9,
     /// The arriving packet's flow had its share of the buffer (FRED).
     FredLimit = 10,
-    /// SRED's coin fell on the arriving packet.
+    /// SRED dropped the arriving packet at random.
     Sred = 11,
     /// The arriving packet's label was above the fair rate (CSFQ).
     Csfq = 12,
     /// A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
     /// SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
-    /// share, what AFQ and Cebinae have no room for in their rounds, what is above AHAB's threshold).
+    /// share, packets beyond the rounds of AFQ and Cebinae, traffic above AHAB's threshold).
     Filter = 13,
     /// The arriving packet's flow sent above the fair rate (AFD).
     Afd = 14,
-    /// The coin of the arriving packet's bins fell on it, or one of them was full (SFB).
+    /// The bins of the arriving packet dropped it at random, or one of them was full (SFB).
     Sfb = 15,
     /// The buffer was full: a packet of the longest queue made room (per-flow queues).
     LongestQueue = 16,
-    /// The coin of the coupled controller fell on the packet (`DualPI2`).
+    /// The coupled controller dropped the packet at random (`DualPI2`).
     DualPi2 = 17,
 }
 
@@ -126,7 +126,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// What some packets come to.
+/// The backlog of some packets.
 impl<'a, H: 'a> FromIterator<&'a Packet<H>> for Backlog {
     fn from_iter<I: IntoIterator<Item = &'a Packet<H>>>(packets: I) -> Self {
         packets.into_iter().fold(Self::default(), |Self { packets, bytes }, packet| Self {

@@ -1,4 +1,4 @@
-//! What a discipline tells the registry of itself, in its own file: facts, parameters, the storage it needs.
+//! Declaration of a discipline in its own file: facts, parameters, the storage it needs.
 
 use crate::contract::{Discipline, DisciplineInfo, Packet, ParamError, ParamSpec, ParamValue, Valid};
 use crate::declare::limit::LIMIT;
@@ -47,7 +47,7 @@ pub(crate) type Ring<H, M> = <M as Memory>::Of<Slot<H>>;
 
 /// A discipline of the catalogue, by its parameters.
 pub trait Registered: ParamTable {
-    /// What a list of disciplines says of it.
+    /// Its description in lists of disciplines.
     const INFO: DisciplineInfo;
 
     /// The discipline over storage from a [`Memory`].
@@ -93,7 +93,7 @@ pub trait Registered: ParamTable {
         false
     }
 
-    /// What a reader should know before believing results. By default that of the discipline whose parameters it uses.
+    /// Warning for readers of results. By default that of the discipline whose parameters it uses.
     fn warning(&self) -> Option<Warning> {
         self.warning_of_base()
     }

@@ -105,7 +105,7 @@ impl Parameter for Time {
 ///
 /// - First comes `limit;`, or a set of parameters that is used as well: `/// Doc.` and `base red: RedParams;`.
 /// - Then each parameter: its documentation, which is also what hosts show; field and type; the default as a scenario would
-///   write it, with a space before the unit; the [`Kind`]; `=> "unit"` where the kind does not say it; the source.
+///   write it, with a space before the unit; the [`Kind`]; `=> "unit"` where the kind does not determine it; the source.
 /// - A parameter without a type has no field: `Registered::set_other` stores it, and `check` checks it.
 /// - Another name of a parameter stands behind it: `drops = candidates + 1, …` sets `candidates` to one less than `drops`.
 /// - Last, in `fields { … }`, what no scenario sets: documentation, field, type, default.
@@ -365,7 +365,8 @@ pub(crate) fn check_range(
     Err(ParamError { name, value, valid: Valid::Kind(spec.kind) })
 }
 
-/// The parameter that `name` is another name of, and its value; `None` where it is a parameter itself, or the value no number.
+/// The parameter that `name` is another name of, and its value; `None` where it is a parameter itself, or the value no
+/// number.
 pub(crate) fn aliased<'a>(
     specs: &[ParamSpec],
     name: &str,

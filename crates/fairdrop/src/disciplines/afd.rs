@@ -1,8 +1,8 @@
 //! AFD, approximate fair dropping: each flow is held to a fair rate that the queue's length steers.
 //!
-//! A shadow buffer holds the flows of a sample of recent arrivals; how often a flow is in it says how fast it sends. A
-//! flow that is in it `m` times is dropped with probability `1 - m_fair / m`, so that about `m_fair` of it is left.
-//! Every `t_update` the fair share `m_fair` moves by how far the queue is from `q_target` and by how that changed.
+//! A shadow buffer holds the flows of a sample of recent arrivals; the number of times a flow is in it estimates its rate. A
+//! flow that is in it `m` times is dropped with probability `1 - m_fair / m`, so that about `m_fair` of it remains.
+//! Every `t_update` the fair share `m_fair` moves by the queue's distance from `q_target` and by the change of that distance.
 //!
 //! No timer is needed: between calls the queue does not change, so the updates that have come due are one sum, added
 //! before an arrival or a departure does anything else.
@@ -29,11 +29,11 @@ params! {
     /// Parameters of [`Afd`].
     pub struct AfdParams {
         limit;
-        /// Queue that the fair share is steered to.
+        /// Queue length at which the fair share stays as it is.
         q_target: f64 = 100 p, Packets(0.0, 1e9), CHOSEN;
-        /// Places of the shadow buffer (b).
+        /// Size of the shadow buffer (b), in sampled packets.
         shadow: u32 = 500 p, Packets(1.0, LARGEST_SHADOW as f64), CHOSEN;
-        /// Packets of mean size for each that is sampled (s).
+        /// Packets of mean size per sample (s).
         sample_every: f64 = 5, Number(1.0, 1e6) => "packets", CHOSEN;
         /// Time between updates of the fair share: 160 a second.
         t_update: Time = 6.25 ms, Seconds(1e-9, 1000.0), PAN_2003;
@@ -41,7 +41,7 @@ params! {
         alpha: f64 = 1.7, Number(0.0, 1000.0), PAN_2003;
         /// Weight of the queue's distance from its target now.
         beta: f64 = 1.8, Number(0.0, 1000.0), PAN_2003;
-        /// Packet size that sample_every counts in: longer packets are sampled more often.
+        /// Packet size that sample_every counts in: the chance of being sampled is proportional to length.
         mean_packet_size: u32 = 1000 B, Bytes(1, 65_535), CHOSEN;
     }
 }

@@ -4,7 +4,7 @@
 //! As in bit-by-bit round robin each flow has a bid: the bytes it will have sent by the end of a packet, and no fewer than
 //! the round that is served. A packet waits in the FIFO of the round in which its bid falls, rounds being
 //! `bytes_per_round` bytes of each flow; one whose round lies `queues` ahead or more is dropped. When the FIFO of a round is
-//! empty the next one's turn comes. Bids are kept in a sketch of four rows of counters, of which the least holds, so that
+//! empty the next one's turn comes. Bids are kept in a sketch of four rows of counters, the least of which holds, so that
 //! state does not grow with flows; those that share all their counters with others are served less.
 //!
 //! Source: N. Sharma, M. Liu, K. Atreya, A. Krishnamurthy, "Approximating fair queueing on reconfigurable switches", NSDI
@@ -29,9 +29,9 @@ params! {
     /// Parameters of [`Afq`].
     pub struct AfqParams {
         limit;
-        /// FIFOs: rounds that a flow may be ahead (nQ).
+        /// Number of FIFOs: the rounds that a flow may be ahead (nQ).
         queues: u32 = 32, Integer(2, 1024), SHARMA_2018;
-        /// Bytes of each flow in a round (BpR); queues times this should hold what a flow may have under way.
+        /// Bytes of each flow per round (BpR); queues times this should cover a flow's window.
         bytes_per_round: u32 = 2048 B, Bytes(1, 1_000_000), "a program of others in P4";
         /// Counters in each of the four rows of the sketch.
         columns: u32 = 4096, Integer(1, 65536), SHARMA_2018;
@@ -44,7 +44,7 @@ impl Registered for AfqParams {
         title: "AFQ",
         label: "AFQ",
         doc: "Approximate fair queueing on a switch: a rotation of FIFOs, one for each round; a sketch that counts \
-              what each flow has sent says which round a packet is for.",
+              the bytes of each flow determines the round of a packet.",
         report: "Spreads the packets of each flow over a rotation of queues, a fixed number of bytes in each, and \
                  serves one queue after another. A small sketch, which flows share, counts what each has sent.",
         family: Family::Queues,

@@ -1,6 +1,6 @@
 //! AHAB: flows are held to a threshold, which two others beside it, tried out on the same packets, steer to the link's rate.
 //!
-//! A sketch of low-pass filters says at what rate the flow of an arrival sends, and the arrival is dropped with probability
+//! A sketch of low-pass filters estimates the rate of an arrival's flow, and the arrival is dropped with probability
 //! 1 - T / rate while more comes than the link sends. What a somewhat lower and a somewhat higher threshold would have
 //! let in is measured as well. Once in an epoch T moves to where, by a line through these, just the link's rate is let in.
 //!
@@ -30,13 +30,13 @@ params! {
     /// Parameters of [`Ahab`].
     pub struct AhabParams {
         limit;
-        /// Averaging time of the rate of a flow.
+        /// Averaging time of a flow's rate.
         k_flow: Time = 100 ms, Seconds(1e-9, 1000.0), SLOWER;
-        /// Averaging time of the rates that arrive, that are admitted, and that other thresholds would admit.
+        /// Averaging time of the arrival rate, the admitted rate, and the rates that other thresholds would admit.
         k_link: Time = 400 ms, Seconds(1e-9, 1000.0), SLOWER;
-        /// Time between updates of the threshold, which the next arrival makes.
+        /// Time between updates of the threshold; the next arrival makes a due update.
         epoch: Time = 26.2144 ms, Seconds(1e-9, 1000.0), SLOWER;
-        /// The other thresholds are as far off as the largest power of two in the threshold, divided by two to the power of this.
+        /// Distance of the other thresholds: the largest power of two in the threshold, divided by two to the power of this.
         delta: u32 = 4, Integer(0, 30) => "powers of two", AUTHORS;
         /// Filters in each of the three rows of the sketch.
         columns: u32 = 2048, Integer(1, 65536), AUTHORS;
@@ -52,8 +52,8 @@ impl Registered for AhabParams {
         name: "ahab",
         title: "AHAB",
         label: "AHAB",
-        doc: "Drops what a flow sends above a threshold; a sketch measures flows, and what two other thresholds would \
-              admit tells where the threshold must move for admitted traffic to match the link's rate.",
+        doc: "Drops what a flow sends above a threshold. A sketch measures flows; the traffic that two other \
+              thresholds would admit moves the threshold until admitted traffic matches the link's rate.",
         report: "Estimates the rate of each sender in a small sketch and drops what exceeds a threshold. The threshold \
                  follows what a slightly higher and a slightly lower one would have admitted.",
         family: Family::Flow,
@@ -119,8 +119,8 @@ pub struct Ahab<H, S, C> {
 }
 
 impl<H, S: Storage<Slot<H>>, C: Storage<LowPass>> Ahab<H, S, C> {
-    /// An empty queue in `slots` (see [`crate::slots_for`]), with three times `columns` filters in `sketch`. The threshold begins
-    /// at the link's rate.
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with three times `columns` filters in `sketch`. The
+    /// threshold begins at the link's rate.
     ///
     /// # Errors
     /// A parameter is out of range, or storage is too small.
@@ -158,8 +158,8 @@ impl<H, S: Storage<Slot<H>>, C: Storage<LowPass>> Ahab<H, S, C> {
         self.threshold
     }
 
-    /// Rates as of the last arrival, in bit/s: what the lower threshold would have let in, what was let in, what the higher one
-    /// would have, and what came.
+    /// Rates as of the last arrival, in bit/s: what the lower threshold would have let in, what was let in, what the
+    /// higher one would have, and what came.
     pub fn rates(&self) -> [f64; 4] {
         let Measured { low, passed, high, offered } = self.measured;
         [low, passed, high, offered].map(|filter| filter.bps)
@@ -216,17 +216,18 @@ impl<H, S: Storage<Slot<H>>, C: Storage<LowPass>> Ahab<H, S, C> {
         self.congested = offered > link;
     }
 
-    /// Whether a packet is let in; measures what becomes of it, and what would under the other thresholds, by the same coin.
+    /// Whether a packet is admitted; measures the rate admitted, and the rates that the other thresholds would admit by
+    /// the same random draw.
     #[inline]
     fn is_let_in<E: Env<H>>(&mut self, rate: f64, len: u32, env: &mut E) -> bool {
         let (threshold, delta) = (self.threshold, self.delta);
-        // The coin times the rate: a packet is dropped by a threshold where that leaves less than it falls short.
-        let coin = if rate > threshold - delta {
+        // The draw times the rate: a packet is dropped by a threshold where that leaves less than it falls short.
+        let draw = if rate > threshold - delta {
             unit_interval(env.random(Stream::FilterCoin)) * rate
         } else {
             rate
         };
-        let keeps = |threshold: f64| coin >= rate - threshold;
+        let keeps = |threshold: f64| draw >= rate - threshold;
         let passes = !self.congested || keeps(threshold);
         let (low, high) = (keeps(threshold - delta), keeps(threshold + delta));
         let (now, k) = (env.now(), self.params.k_link);

@@ -53,9 +53,9 @@ impl RecentFlows {
 params! {
     /// Parameters of [`BackChokeMemory`].
     pub struct BackChokeMemoryParams {
-        /// The average, its thresholds and what arrivals meet that the memory lets pass.
+        /// The average, its thresholds, and the early-drop test for arrivals that the memory admits.
         base red: RedParams;
-        /// Most recently admitted packets whose flows are remembered (M); fewer than there are active flows.
+        /// Number of recently admitted packets whose flows are remembered (M); fewer than the active flows.
         memory: u16 = 1, Integer(0, MAX_MEMORY as i64) => "packets", "Pan, Prabhakar, Psounis 2000, IV.B";
     }
 }

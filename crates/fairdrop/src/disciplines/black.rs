@@ -22,11 +22,11 @@ const FROM_MEMORY: &str = "Chatranon, Labrador, Banerjee 2003, from memory";
 params! {
     /// Parameters of [`Black`].
     pub struct BlackParams {
-        /// The average, its thresholds and what is not refused.
+        /// The average, its thresholds, and the early-drop test for arrivals that are not refused.
         base red: RedParams;
-        /// Places of the list.
+        /// Length of the list, in flows.
         flows: u32 = 20, Integer(1, 1024), FROM_MEMORY;
-        /// Draws of a count (m).
+        /// Draws per counting period (m).
         samples: u32 = 1000, Integer(1, 1_000_000) => "packets", FROM_MEMORY;
     }
 }
@@ -148,7 +148,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<BlackFlow>> Black<H, S, L> {
         }
     }
 
-    /// Whether an arrival of `flow` is refused: it is listed, and the coin falls on what it has above the fair share.
+    /// Whether an arrival of `flow` is refused: it is listed, with the probability of its excess over the fair share.
     #[inline]
     fn is_refused<E: Env<H>>(&self, flow: u64, env: &mut E) -> bool {
         let share = self.listed().iter().find(|listed| listed.flow == flow).map_or(0, |listed| listed.share);

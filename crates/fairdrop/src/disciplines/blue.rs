@@ -23,9 +23,9 @@ params! {
     /// Parameters of [`Blue`].
     pub struct BlueParams {
         limit;
-        /// Rise of the drop probability when an arrival finds the buffer full.
+        /// Increment of the drop probability when an arrival finds the buffer full.
         d1: f64 = 0.0025, Number(0.0, 1.0), EVALUATION;
-        /// Fall of the drop probability when the link is idle.
+        /// Decrement of the drop probability when the link is idle.
         d2: f64 = 0.00025, Number(0.0, 1.0), EVALUATION;
         /// Shortest time between two changes of the drop probability.
         freeze: Time = 100 ms, Seconds(1e-9, 1000.0), EVALUATION;

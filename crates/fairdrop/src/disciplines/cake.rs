@@ -1,14 +1,16 @@
 //! CAKE with one tin: queues of flows take turns, hosts share the link before their flows do, and each queue is a
 //! [COBALT](super::cobalt).
 //!
-//! Flows find their queues through a hash with eight ways each, so that two share a queue only where all eight are taken.
-//! A queue that begins to have packets is sparse, and goes before the bulk ones until it has sent its share of a quantum. That
-//! share is the quantum over the bulk queues of its source or of its destination, whichever has more (triple isolation). A
-//! queue that is found empty decays: it stays in a list until its COBALT is at rest, then others may have it. When the
-//! buffer is full, the head of the queue with the most bytes is dropped, and that queue's COBALT is told.
+//! Flows find their queues through a hash with eight ways each, so that two share a queue only where all eight are
+//! taken. A queue that begins to have packets is sparse, and goes before the bulk ones until it has sent its share of a
+//! quantum. That share is the quantum over the bulk queues of its source or of its destination, whichever has more
+//! (triple isolation). A queue that is found empty decays: it stays in a list until its COBALT is at rest, then others
+//! may have it. When the buffer is full, the head of the queue with the most bytes is dropped, and that queue's COBALT
+//! is notified.
 //!
-//! With a `rate` it is a shaper as well: a packet leaves when those before it have had their time at that rate, on a link that
-//! is faster and has no queue then. Without one, what the rate decides beside that follows the rate of the link.
+//! With a `rate` it is a shaper as well: a packet leaves when those before it have had their time at that rate, on a
+//! link that is faster and has no queue then. Without one, what the rate decides beside that follows the rate of the
+//! link.
 //!
 //! Not here: tins by DSCP; ingress mode; the filter of ACKs.
 //!
@@ -44,7 +46,7 @@ const QUANTA_A_SECOND: u64 = 4096;
 const LEAST_QUANTUM: u32 = 300;
 
 words! {
-    /// What has a queue of its own, and whose queues share among themselves.
+    /// Unit that has a queue of its own, and the hosts that share the link first.
     pub enum Isolation {
         /// Each flow has a queue.
         Flows = "flows",
@@ -64,13 +66,13 @@ words! {
 }
 
 words! {
-    /// How the link puts packets into pieces of its own.
+    /// Framing of packets on the link.
     pub enum Framing {
-        /// It does not.
+        /// None.
         None = "none",
         /// Cells of 53 bytes with 48 of the packet's, the last one filled up (ATM).
         Atm = "atm",
-        /// A byte more for each 64 bytes or part of them (PTM, 64B/65B).
+        /// One more byte for each 64 bytes or part of them (PTM, 64B/65B).
         Ptm = "ptm",
     }
 }
@@ -97,29 +99,30 @@ enum End {
 params! {
     /// Parameters of [`Cake`].
     pub struct CakeParams {
-        /// Those of every queue; `limit` is that of all of them together.
+        /// Parameters of every queue; `limit` holds for all of them together.
         base cobalt: CobaltParams;
         /// Queues, a multiple of `ways`; also places for hosts at either end.
         queues: u32 = 1024, Integer(1, MOST_QUEUES as i64), LINUX;
-        /// Queues that a flow may take, beside each other. It shares one only when all are taken.
+        /// Adjacent queues that a flow may take (set associativity). It shares one only when all are taken.
         ways: u32 = 8, Integer(1, 64), LINUX;
-        /// What has a queue, and which hosts share before flows do.
+        /// Unit that has a queue of its own, and the hosts that share the link before flows do.
         isolation: Isolation = "triple-isolate", Choice(Isolation::WORDS), LINUX;
-        /// Rate of the shaper, in bytes as `overhead`, `mpu` and `framing` count them; 0: none. The link must be faster.
+        /// Rate of the shaper, counting bytes as `overhead`, `mpu` and `framing` define; 0 for no shaper. The link must
+        /// be faster.
         rate: f64 = 0, Rate(0.0, 1e12), LINUX;
-        /// Bytes that a queue may send more at each turn, when its host has no other; with `follow_rate` at most.
+        /// Bytes added to a queue's allowance per turn when its host has no other queue; an upper bound with `follow_rate`.
         quantum: u32 = 1514 B, Bytes(1, MOST_QUANTUM as u64), LINUX;
-        /// The quantum is what `rate`, or else the link, sends in 1/4096 s, from 300 bytes up to `quantum`; `target` is at least
-        /// 1.5 packets of `mtu` at that rate, and `interval` as much longer. Otherwise neither they nor the least wait of
-        /// COBALT depend on a rate.
+        /// Derive the quantum from the rate: the bytes that `rate`, or else the link, sends in 1/4096 s, from 300 up to
+        /// `quantum`. `target` is at least 1.5 packets of `mtu` at that rate, and `interval` grows by as much.
+        /// Otherwise neither they nor the least wait of COBALT depend on a rate.
         follow_rate: bool = true, Switch, LINUX;
-        /// Bytes that a packet takes on the link beside those that it has here. They count at the turns and for `rate`.
+        /// Extra bytes of a packet on the link, counted at the turns and for `rate`.
         overhead: u32 = 0 B, Bytes(0, 256), LINUX;
-        /// Bytes that a packet takes at least, `overhead` included.
+        /// Least bytes of a packet on the link, `overhead` included.
         mpu: u32 = 0 B, Bytes(0, 256), LINUX;
-        /// What the link puts packets into, which then counts as well.
+        /// Framing of the link, counted in a packet's bytes.
         framing: Framing = "none", Choice(Framing::WORDS), LINUX;
-        /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
+        /// Hash key, combined with that of the host; it determines which flows share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
         fields {
             /// Rate of the link, bit/s.
@@ -399,7 +402,7 @@ where
         loads.max().unwrap_or(1).max(1)
     }
 
-    /// The count of a queue's control law, and the probability of its coin.
+    /// The count of a queue's control law, and its drop probability.
     pub fn control(&self, queue: u32) -> (u32, f64) {
         self.pool.state(queue).map_or((0, 0.0), |state| (state.control.count(), state.control.probability()))
     }
@@ -708,7 +711,8 @@ where
         }
     }
 
-    /// `cake_dequeue`: when the shaper lets a packet go, one decaying queue is looked at first, then the sparse ones, then the bulk ones.
+    /// `cake_dequeue`: when the shaper lets a packet go, one decaying queue is looked at first, then the sparse ones,
+    /// then the bulk ones.
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         if let Some(shaper) = &self.shaper {

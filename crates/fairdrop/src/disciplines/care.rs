@@ -1,16 +1,15 @@
-//! CARE, capture and recapture: who is caught more than once in a sample of arrivals tells how many flows there are, and
-//! how fast each sends.
+//! CARE, capture and recapture: recurrences in a sample of arrivals estimate the number of flows and the rate of each.
 //!
-//! Each arrival is caught with probability `capture`, and the last `captures` of those are kept. With f1 flows caught once,
-//! f2 twice and S flows in all, the jackknife of second order says that there are
-//! N = S + f1 (2t - 3) / t - f2 (t - 2)^2 / (t (t - 1)) flows, t being the number of captures. A fair sender is caught t / N
-//! times. While more than the part `threshold` of the buffer waits, an arrival whose flow was caught n times, more than
-//! that, is dropped with probability 1 - t / (n N).
+//! Each arrival is caught with probability `capture`, and the last `captures` of those are kept. With f1 flows caught
+//! once, f2 twice and S flows in all, the jackknife of second order estimates N = S + f1 (2t - 3) / t - f2 (t - 2)^2 /
+//! (t (t - 1)) flows, where t is the number of captures. A fair sender is caught t / N times. While more than the part
+//! `threshold` of the buffer waits, an arrival whose flow was caught n times, more than that, is dropped with
+//! probability 1 - t / (n N).
 //!
 //! Source: M. Chan, M. Hamdi, "An active queue management scheme based on a capture-recapture model", IEEE Journal on
-//! Selected Areas in Communications 21(4), 2003, of which the summary was at hand; the rule of dropping and the constants
-//! are from memory. The estimate: K. Burnham, W. Overton, "Robust estimation of population size when capture
-//! probabilities vary among animals", Ecology 60, 1979.
+//! Selected Areas in Communications 21(4), 2003, known here from its summary; the dropping rule and the constants are
+//! from memory. The estimate: K. Burnham, W. Overton, "Robust estimation of population size when capture probabilities
+//! vary among animals", Ecology 60, 1979.
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
@@ -26,11 +25,11 @@ params! {
     /// Parameters of [`Care`].
     pub struct CareParams {
         limit;
-        /// Captures that are kept (t).
+        /// Number of captures kept (t).
         captures: u32 = 200 p, Packets(2.0, 1_000_000.0), FROM_MEMORY;
-        /// Probability that an arrival is caught.
+        /// Probability that an arrival is captured.
         capture: f64 = 0.04, NumberAbove(0.0, 1.0), FROM_MEMORY;
-        /// Part of the buffer above which arrivals are judged.
+        /// Fraction of the buffer above which arrivals are tested.
         threshold: f64 = 0.25, Number(0.0, 1.0), "chosen here";
     }
 }
@@ -40,10 +39,11 @@ impl Registered for CareParams {
         name: "care",
         title: "CARE",
         label: "CARE",
-        doc: "Drops what a flow sends above a fair share. How often flows recur in a random sample of arrivals tells \
-              how many there are and how fast each is (capture and recapture).",
-        report: "Captures a few arriving packets at random. Flows captured often send more, and the number captured \
-                 once or twice tells how many flows there are; what a flow sends above a fair share is dropped.",
+        doc: "Drops what a flow sends above a fair share. The recurrence of flows in a random sample of arrivals \
+              estimates their number and the rate of each (capture and recapture).",
+        report: "Captures a few arriving packets at random. Flows captured often send more, and the numbers \
+                 captured once or twice estimate how many flows there are; what a flow sends above a fair share is \
+                 dropped.",
         family: Family::Flow,
         source: "Chan, Hamdi 2003",
         ..facts::<Self>()
@@ -94,7 +94,7 @@ impl<H, S: Storage<Slot<H>>, R: Storage<u64>, F: Storage<FlowPlace<u32>>> Care<H
         self.captures.count(flow)
     }
 
-    /// How many flows there are, by the captures: no fewer than were caught.
+    /// Estimated number of flows, at least the number captured.
     pub fn flows(&self) -> f64 {
         let seen = f64::from(self.captures.flows());
         if self.captures.len() < 2 {

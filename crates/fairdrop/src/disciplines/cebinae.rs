@@ -1,10 +1,10 @@
 //! Cebinae: the flows that have most of a full link are taxed, and share what they are left; all others share the rest.
 //!
-//! Time is cut into rounds of `dt`, and each of two FIFOs is served before the other in every second round. An arrival waits
-//! in the FIFO of this round as long as its group of flows has not used up its bytes of it, then in that of the next
-//! round, and is dropped beyond. As long as the link is not full, all flows are one group that may send at the link's rate. Every
-//! `p` rounds a full link is looked at: flows that sent almost as much as the largest are the top group from then on, at
-//! `1 - tau` of the rate that they had, so that others can grow.
+//! Time is cut into rounds of `dt`, and each of two FIFOs is served before the other in every second round. An arrival
+//! waits in the FIFO of this round as long as its group of flows has not used up its bytes of it, then in that of the
+//! next round, and is dropped beyond. As long as the link is not full, all flows are one group that may send at the
+//! link's rate. Every `p` rounds a full link is looked at: flows that sent almost as much as the largest are the top
+//! group from then on, at `1 - tau` of the rate that they had, so that others can grow.
 //!
 //! No timer is needed: rounds that have ended are ended, one by one, before a call does anything else; between calls nothing
 //! comes or goes.
@@ -36,18 +36,17 @@ params! {
     /// Parameters of [`Cebinae`].
     pub struct CebinaeParams {
         limit;
-        /// Length of a round (dT); 0 for the least power of two of nanoseconds in which the link sends a full buffer of packets
-        /// of 1500 bytes.
+        /// Length of a round (dT); 0 for the least power of two in nanoseconds that sends a full buffer of 1500-byte packets.
         dt: Time = 0 s, Seconds(0.0, 1000.0), CONFIGURED;
-        /// Rounds between two looks at the link and its flows (P).
+        /// Rounds between two measurements of the link and its flows (P).
         p: u32 = 1, Integer(1, 100) => "rounds", CONFIGURED;
-        /// Part of its rate that the top group loses (tau).
+        /// Fraction of its rate that the top group loses (tau).
         tau: f64 = 0.01, Number(0.0, 1.0), CONFIGURED;
-        /// Part of the link that may be idle while it counts as full.
+        /// Fraction of the link that may be idle while it counts as full.
         delta_port: f64 = 0.01, Number(0.0, 1.0), CONFIGURED;
-        /// How much less than the largest flow one may have sent that is in the top group, as a part of that.
+        /// Margin of the top group: flows that sent at least 1 minus this, times the largest, belong to it.
         delta_flow: f64 = 0.01, Number(0.0, 1.0), CONFIGURED;
-        /// Places of the cache of flows for each of two hash functions.
+        /// Slots of the flow cache, per hash function (of two).
         slots: u32 = 2048, Integer(1, 1_048_576), AUTHORS;
         fields {
             /// Rate of the link, bit/s.
@@ -158,7 +157,7 @@ impl Group {
         }
     }
 
-    /// So many rounds more are over, in which both FIFOs have the same rate for good.
+    /// More rounds have passed, in which both FIFOs keep the same rate.
     fn end_rounds(&mut self, count: u64, round: u64) {
         self.bytes = self.bytes.saturating_sub(bytes_in(round, self.next).saturating_mul(count));
     }
@@ -186,7 +185,7 @@ pub struct Cebinae<H, P, Q, C> {
 }
 
 impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<CebinaeSlot>> Cebinae<H, P, Q, C> {
-    /// An empty queue. `slots` has `limit` elements or more, `records` two, `cache` twice as many as the parameter `slots` says.
+    /// An empty queue. `slots` has `limit` elements or more, `records` two, `cache` twice the parameter `slots`.
     /// Rounds begin at time 0.
     ///
     /// # Errors

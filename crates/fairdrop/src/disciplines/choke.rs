@@ -66,7 +66,7 @@ impl Sampling {
 }
 
 words! {
-    /// Whether an arrival meets the candidates or RED first.
+    /// Order of the tests.
     pub enum Order {
         /// The candidates; RED decides about an arrival that none of them matched.
         MatchFirst = "match_first",
@@ -76,11 +76,11 @@ words! {
 }
 
 words! {
-    /// What the average, and so its thresholds, counts.
+    /// Unit of the average and its thresholds.
     pub enum AverageIn {
         /// Packets.
         Packets = "packets",
-        /// What is sampled: bytes, or cells.
+        /// The unit of sampling: bytes, or cells.
         Cells = "cells",
         /// Bytes, in packets of `mean_packet_size`.
         Bytes = "bytes",
@@ -93,13 +93,13 @@ const MAX_CELL: u32 = 65_535;
 params! {
     /// Parameters of [`Choke`].
     pub struct ChokeParams {
-        /// The average, its thresholds and what unmatched arrivals meet.
+        /// The average, its thresholds, and the early-drop test for unmatched arrivals.
         base red: RedParams;
         /// Packets drawn and compared for each arrival (m); "drop m+1" in the paper's naming. Not used when schedule
         /// is set.
         candidates = 1, Integer(0, MAX_CANDIDATES as i64) => "packets", "Pan, Prabhakar, Psounis 2000, II.A";
-        /// The same in the paper's other naming, in place of candidates: "CHOKe with drop m" drops at most m packets
-        /// at a match, the arrival and m - 1 candidates.
+        /// Most packets dropped at a match, an alternative to candidates in the paper's other naming: "CHOKe with drop
+        /// m" drops the arrival and up to m - 1 candidates.
         drops = candidates + 1, Integer(1, MAX_CANDIDATES as i64 + 1) => "packets",
             "Pan, Prabhakar, Psounis 2000, III.C";
         /// Candidates by region of the average (self-adjusting CHOKe): fixed uses candidates; two is 1, 2; odd is 1,
@@ -114,22 +114,22 @@ params! {
             "Pan, Prabhakar, Psounis 2000, IV; IEEE Micro 2001, Front CHOKe";
         /// Draw with replacement: a packet may be drawn twice, and counts once.
         replacement: bool = false, Switch, "IEEE Micro 2001, implementation";
-        /// What draws from anywhere in the queue are uniform over: packets, bytes, or cells of cell_size bytes.
+        /// Unit of uniform draws from the whole queue: packets, bytes, or cells of cell_size bytes.
         sampling = "packet", Choice(&["packet", "byte", "cell"]), "IEEE Micro 2001, chopping the packets";
         /// Bytes of a cell for sampling by cell: a packet counts with length / cell_size, rounded up.
         cell_size = 400 B, Bytes(1, MAX_CELL as u64), "IEEE Micro 2001: the smallest packet";
-        /// What the average and the thresholds of RED count: packets, what is sampled (bytes or cells), or bytes, in packets of
+        /// Unit of RED's average and thresholds: packets, the unit of sampling (bytes or cells), or bytes in packets of
         /// mean_packet_size (limit stays in packets).
         average_in: AverageIn = "packets", Choice(AverageIn::WORDS),
             "IEEE Micro 2001 leaves it open; bytes: ns-2, queue_in_bytes_";
-        /// Whether an arrival meets the candidates first, or RED, in which case only what RED keeps is compared.
+        /// Order of the tests: candidates first, or RED first, in which case only packets that RED keeps are compared.
         order: Order = "match_first", Choice(Order::WORDS), "Tang, Wang, Low 2004, approximation 1";
         /// A matched arrival advances RED's count of packets since the last early drop.
         count_on_match: bool = false, Switch, "left open by Pan, Prabhakar, Psounis 2000, II.A";
         fields {
             /// Candidates for each arrival.
             candidates: Candidates = Candidates::Fixed(1);
-            /// What draws from anywhere are uniform over.
+            /// Unit of uniform draws.
             sampling: Sampling = Sampling::Packet;
         }
     }
@@ -365,9 +365,9 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
     }
 
     /// What becomes of an arrival at a queue that is not empty, with one candidate and then RED: what
-    /// [`Self::other_verdict`] comes to without variants.
+    /// [`Self::other_decision`] comes to without variants.
     #[inline(always)]
-    fn basic_verdict<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
+    fn basic_decision<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
         let (red, queue) = (&self.params.red, &mut self.queue);
         queue.state.sample(red, queue.fifo.len());
         if queue.state.below_min_th(red) {
@@ -383,12 +383,12 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
         } else {
             queue.stats.stuck_draws += 1;
         }
-        queue.state.common_verdict(red, env)
+        queue.state.common_decision(red, env)
     }
 
     /// What becomes of an arrival with any number of candidates, from anywhere, before or after RED.
     #[inline(never)]
-    fn other_verdict<E: Env<H>>(&mut self, meta: Meta, env: &mut E) -> Option<DropCause> {
+    fn other_decision<E: Env<H>>(&mut self, meta: Meta, env: &mut E) -> Option<DropCause> {
         // The average counts a matched arrival too, and sees the queue before its removal.
         self.queue.state.decay_if_idle(&self.params.red, self.queue.fifo.len(), env.now());
         let length = self.length();
@@ -397,17 +397,17 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
         if self.params.order == Order::MatchFirst {
             // A matched arrival never reaches RED: its count stays.
             let matched = compared && self.is_matched(meta.flow, env);
-            return if matched { Some(DropCause::MatchArriving) } else { self.red_verdict(meta.len, env) };
+            return if matched { Some(DropCause::MatchArriving) } else { self.red_decision(meta.len, env) };
         }
-        let verdict = self.red_verdict(meta.len, env);
+        let decision = self.red_decision(meta.len, env);
         // A packet that is only marked is compared all the same.
-        let kept = verdict.is_none() || self.params.red.marks(meta.ecn);
+        let kept = decision.is_none() || self.params.red.marks(meta.ecn);
         let matched = kept && compared && self.is_matched(meta.flow, env);
-        if matched { Some(DropCause::MatchArriving) } else { verdict }
+        if matched { Some(DropCause::MatchArriving) } else { decision }
     }
 
-    fn red_verdict<E: Env<H>>(&mut self, len: u32, env: &mut E) -> Option<DropCause> {
-        self.queue.state.verdict(&self.params.red, self.queue.fifo.len(), len, env)
+    fn red_decision<E: Env<H>>(&mut self, len: u32, env: &mut E) -> Option<DropCause> {
+        self.queue.state.decision(&self.params.red, self.queue.fifo.len(), len, env)
     }
 
     /// Compares one candidate; drops it when it has `flow`.
@@ -433,14 +433,14 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Choke<H, S> {
         // Packets and bytes apart from each other, as in `depart`.
         self.queue.stats.arrived.packets += 1;
         if self.basic && !self.queue.fifo.is_empty() {
-            let verdict = self.basic_verdict(meta.flow, env);
+            let decision = self.basic_decision(meta.flow, env);
             self.queue.stats.arrived.bytes += u64::from(meta.len);
-            self.queue.carry_out(verdict, &self.params.red, packet, env);
+            self.queue.carry_out(decision, &self.params.red, packet, env);
             return;
         }
-        let verdict = self.other_verdict(meta, env);
+        let decision = self.other_decision(meta, env);
         self.queue.stats.arrived.bytes += u64::from(meta.len);
-        let queued = self.queue.carry_out(verdict, &self.params.red, packet, env);
+        let queued = self.queue.carry_out(decision, &self.params.red, packet, env);
         if queued {
             self.weigh_in(meta.len);
         }
@@ -449,14 +449,16 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Choke<H, S> {
     #[inline(always)]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = self.queue.dequeue(env);
-        if let Some(packet) = &packet {
+        if self.params.sampling != Sampling::Packet
+            && let Some(packet) = &packet
+        {
             self.weigh_out(packet.meta.len);
         }
         packet
     }
 
     fn prepare(&self, numbers: &[u64]) {
-        // Below `min_th` nothing is drawn; by weight the numbers say something else.
+        // Below `min_th` nothing is drawn; by weight the numbers mean something else.
         if self.basic && self.queue.state.avg >= self.params.red.min_th {
             self.queue.fifo.read_ahead(numbers);
         }

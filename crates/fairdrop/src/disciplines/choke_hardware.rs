@@ -31,18 +31,18 @@ mod list_memory;
 
 /// Most banks.
 pub const MAX_BANKS: usize = 32;
-/// A draw without a bound of its own tries so many times as many addresses as it takes on average. That is not enough with
+/// Bound of a draw without `max_tries`, as a multiple of the average number of tries. That is not enough with
 /// a probability below 2^-64; then the random source is stuck.
 const MOST_TRIES: usize = 64;
 /// Tries of the `linux` draw.
 const LINUX_TRIES: u32 = 3;
 
 words! {
-    /// What an address is drawn from.
+    /// Set of addresses drawn from.
     pub enum Addresses {
-        /// The live entries of the arrival's own FIFO: what no hardware has, and the others are measured against.
+        /// The live entries of the arrival's own FIFO: no hardware has this set; it is the reference for the others.
         Live = "live",
-        /// The entries in use, whatever for.
+        /// The entries in use, live or marked.
         Occupied = "occupied",
         /// All of the memory.
         Memory = "memory",
@@ -58,7 +58,7 @@ words! {
 }
 
 words! {
-    /// What a draw does that meets an entry whose packet was dropped.
+    /// Effect of drawing an entry whose packet was dropped.
     pub enum MarkedEntry {
         /// It draws again.
         Reject = "reject",
@@ -70,7 +70,7 @@ words! {
 }
 
 words! {
-    /// What carries the bit that a match sets.
+    /// Owner of the mark bit that a match sets.
     pub enum MarkBit {
         /// The entry of the list: the packet's data is freed at once, and the entry is discarded as it comes to the head.
         Entry = "entry",
@@ -84,7 +84,7 @@ const IMPLEMENTATION: &str = "IEEE Micro 2001, implementation issues";
 params! {
     /// Parameters of [`ChokeHardware`].
     pub struct ChokeHardwareParams {
-        /// The average, its thresholds and what unmatched arrivals meet; the limit is that of the data memory.
+        /// The average, its thresholds, and the early-drop test for unmatched arrivals; the limit is that of the data memory.
         base red: RedParams;
         /// Entries drawn and compared for each arrival, from one bank after the other. Not used when schedule is set.
         candidates = 1, Integer(0, MAX_CANDIDATES as i64) => "packets", IMPLEMENTATION;
@@ -94,26 +94,26 @@ params! {
             "Pan, Prabhakar, Psounis 2000, II.A and III.C; IEEE Micro 2001";
         /// Equal regions between min_th and max_th, for the schedules odd and even.
         regions = 3, Integer(1, MAX_REGIONS as i64), "IEEE Micro 2001";
-        /// Memories that the list lies in, address by address in turn; each is sampled on its own.
+        /// Number of memory banks that list addresses alternate between; each is sampled on its own.
         banks: u8 = 1, Integer(1, MAX_BANKS as i64), "IEEE Micro 2001, figure 10b";
-        /// What addresses are drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory,
-        /// or as Linux does it: from the head on, three tries, then the head; linux ends at the last live entry, linux_holes at
-        /// the last entry, as today's kernels do. Nothing is drawn with head (Front CHOKe)
-        /// and tail (Back CHOKe): candidates are the packets of the own FIFO nearest to it.
+        /// Set of addresses drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory, or as
+        /// Linux does it: from the head on, three tries, then the head; linux ends at the last live entry, linux_holes
+        /// at the last entry, as today's kernels do. Nothing is drawn with head (Front CHOKe) and tail (Back CHOKe):
+        /// candidates are the packets of the own FIFO nearest to it.
         addresses: Addresses = "occupied", Choice(Addresses::WORDS),
             "IEEE Micro 2001, implementation issues; Linux sch_choke.c; Pan, Prabhakar, Psounis 2000, IV";
-        /// What carries the bit that a match sets: the entry of the list, whose data is freed at once and which goes as it
-        /// comes to the head, or the packet, which stays until its turn to be sent comes, counts as one that waits in the
-        /// average, the thresholds, limit and quota, and is compared when it is drawn again. With packet, marked,
-        /// physical_length and mark_one_cell are not used.
+        /// Owner of the mark bit that a match sets. entry: the data is freed at once and the list entry is discarded at
+        /// the head. packet: the packet stays until its turn to be sent, counts as waiting in the average, the
+        /// thresholds, limit and quota, and is compared when drawn again; marked, physical_length and mark_one_cell are
+        /// not used.
         mark_bit: MarkBit = "entry", Choice(MarkBit::WORDS),
             "IEEE Micro 2001, implementation issues; packet: Pan, Prabhakar, Psounis 2000, II.A, to the letter";
-        /// A draw that meets an entry marked as dropped: draws again, has no candidate, or compares all the same and
-        /// drops the arrival alone. With head and tail it is passed over, is the candidate in vain, or is compared.
+        /// Effect of drawing an entry marked as dropped: draw again, no candidate, or compare and drop the arrival
+        /// alone. With head and tail the entry is passed over, is a candidate that never matches, or is compared.
         marked: MarkedEntry = "reject", Choice(MarkedEntry::WORDS), "IEEE Micro 2001 leaves it open";
         /// A draw that meets an unoccupied address has no candidate, instead of drawing again.
         unoccupied_misses: bool = false, Switch, "IEEE Micro 2001 leaves it open";
-        /// Most tries of one draw, after which there is no candidate; 0 for no bound.
+        /// Most tries per draw, after which there is no candidate; 0 for no bound.
         max_tries: u32 = 0, Integer(0, 1_000_000), "chosen here: \"may require drawing samples until\" has no bound";
         /// A matched arrival advances RED's count of packets since the last early drop.
         count_on_match: bool = false, Switch, "left open by Pan, Prabhakar, Psounis 2000, II.A";
@@ -124,9 +124,9 @@ params! {
         /// FIFOs that share the memories and are served in turn; class c goes to FIFO c modulo this. The thresholds
         /// hold for each.
         fifos: u8 = 1, Integer(1, MAX_FIFOS as i64), IMPLEMENTATION;
-        /// Packets that may wait in one FIFO; 0 for as many as the memories hold.
+        /// Packets that may wait in one FIFO; 0 for all that the memories hold.
         quota: u32 = 0, Integer(0, 1_073_741_816) => "packets", "chosen here";
-        /// Bytes of a cell, which is what an entry is for; 0 for one entry per packet.
+        /// Bytes of a cell, one list entry each; 0 for one entry per packet.
         cell_size: u32 = 0 B, Bytes(0, 65_535), "IEEE Micro 2001, chopping the packets";
         /// A match marks one cell of the candidate; its data is freed when the cells are put together at the head.
         mark_one_cell: bool = false, Switch, IMPLEMENTATION;
@@ -644,11 +644,11 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
             return;
         }
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
-        match own.red.verdict(&self.params.red, own.waiting(&self.params), packet.meta.len, env) {
+        match own.red.decision(&self.params.red, own.waiting(&self.params), packet.meta.len, env) {
             Some(cause) if !self.params.red.marks(packet.meta.ecn) => {
                 drop_packet(&mut self.stats, env, packet, cause);
             }
-            verdict => self.append(packet, fifo, verdict, env),
+            decision => self.append(packet, fifo, decision, env),
         }
     }
 

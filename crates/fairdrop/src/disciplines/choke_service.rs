@@ -31,7 +31,7 @@ words! {
 params! {
     /// Parameters of [`ChokeService`].
     pub struct ChokeServiceParams {
-        /// The average, its thresholds and what unmatched arrivals meet.
+        /// The average, its thresholds, and the early-drop test for unmatched arrivals.
         base red: RedParams;
         /// The packet that an arrival is compared with: any, the oldest, or the newest.
         draw: Place = "uniform", Choice(Place::WORDS), "Pan, Prabhakar, Psounis 2000, IV";

@@ -86,7 +86,7 @@ const WEN_2005: &str = "Wen, Fang, Sun 2005, II and III";
 params! {
     /// Parameters of [`ChokeW`].
     pub struct ChokeWParams {
-        /// What unmatched arrivals meet when `with_red` is set; otherwise only `limit` is used.
+        /// Early-drop test for unmatched arrivals when `with_red` is set; otherwise only `limit` is used.
         base red: RedParams;
         /// Packets waiting above which arrivals are compared (Lth).
         l_th: f64 = 100 p, Packets(0.0, f64::INFINITY), WEN_2005;
@@ -102,10 +102,10 @@ params! {
         /// Weights of the priority classes 0, 1, ...: an arrival meets up to drawing factor / weight packets. A class
         /// that is not listed has the lowest weight.
         weights: Weights = [1, 2], Numbers(MAX_CLASSES, 1.0, MOST), WEN_2005;
-        /// Most draws for one arrival; 0 for as many as there are packets waiting.
+        /// Most draws per arrival; 0 for the number of waiting packets.
         max_draws: u32 = 0, Integer(0, 1_073_741_816) => "packets",
             "chosen here: the paper's drawing factor has no upper bound";
-        /// Give arrivals that nothing matched to RED (CHOKeW-RED) instead of straight to the buffer.
+        /// Offer unmatched arrivals to RED (CHOKeW-RED) instead of the buffer.
         with_red: bool = false, Switch, "Wen, Fang, Sun 2005, II";
     }
 }

@@ -1,14 +1,16 @@
 //! `CHOKe` per class: a `CHOKe` queue for each class of traffic, served in turns by weight.
 //!
-//! `CHOKe` takes all flows to want the same. Where they do not, class based queueing keeps the kinds apart: every class has a
-//! FIFO with its own part of the buffer, its own average and its own candidates, and so its own minmax fairness among the flows
-//! in it. A deficit round robin shares the link among the classes that have packets waiting: at its turn a class may send
-//! `quantum` bytes times its weight more, in whole packets, and what it could not use it keeps until it is empty.
+//! `CHOKe` takes all flows to want the same. Where they do not, class based queueing keeps the kinds apart: every class
+//! has a FIFO with its own part of the buffer, its own average and its own candidates, and so its own minmax fairness
+//! among the flows in it. A deficit round robin shares the link among the classes that have packets waiting: at its
+//! turn a class may send `quantum` bytes times its weight more, in whole packets, and what it could not use it keeps
+//! until it is empty.
 //!
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
-//! bandwidth allocation", INFOCOM 2000, footnote 2, which leaves the scheduler to class based queueing: S. Floyd, V. Jacobson,
-//! "Link-sharing and resource management models for packet networks", IEEE/ACM Transactions on Networking 3(4), 1995, section
-//! V, weighted round robin. Deficits: M. Shreedhar, G. Varghese, IEEE/ACM Transactions on Networking 4(3), 1996, section III.
+//! bandwidth allocation", INFOCOM 2000, footnote 2, which leaves the scheduler to class based queueing: S. Floyd, V.
+//! Jacobson, "Link-sharing and resource management models for packet networks", IEEE/ACM Transactions on Networking
+//! 3(4), 1995, section V, weighted round robin. Deficits: M. Shreedhar, G. Varghese, IEEE/ACM Transactions on
+//! Networking 4(3), 1996, section III.
 
 use core::marker::PhantomData;
 
@@ -25,13 +27,14 @@ use crate::storage::{Memory, Slot, Storage};
 params! {
     /// Parameters of [`ClassChoke`].
     pub struct ClassChokeParams {
-        /// The average, its thresholds and what unmatched arrivals meet, in each class. The classes share the limit evenly.
+        /// The average, its thresholds, and the early-drop test for unmatched arrivals, in each class. The classes
+        /// share the limit evenly.
         base red: RedParams;
-        /// A weight for each class, class 0 first: what it gets of the link beside the others, while all have packets waiting.
-        /// Classes beyond the list go with the last one.
+        /// Weights of the classes, class 0 first: shares of the link while all have packets waiting. Classes beyond the
+        /// list join the last one.
         weights: Weights = [1], Numbers(MAX_CLASSES, 1.0, 1_000_000.0),
             "Pan, Prabhakar, Psounis 2000, footnote 2; Floyd, Jacobson 1995, V";
-        /// Bytes that a class of weight 1 may send more at each turn, others as many times more as their weight.
+        /// Bytes added per turn to the allowance of a class of weight 1; other classes get this times their weight.
         quantum: u32 = 1500 B, Bytes(1, MOST_QUANTUM as u64), "Shreedhar, Varghese 1996, III";
         /// Packets of its class drawn and compared for each arrival.
         candidates: u8 = 1, Integer(0, MAX_CANDIDATES as i64) => "packets", "Pan, Prabhakar, Psounis 2000, II.A";
@@ -93,7 +96,7 @@ impl ClassChokeParams {
         self.weights.as_slice().len()
     }
 
-    /// Packets that may wait in a class: its part of the limit, of which the first classes have one more where it does not
+    /// Packets that may wait in a class: its part of the limit; the first classes have one more where it does not
     /// divide.
     pub fn limit_of(&self, class: usize) -> u32 {
         let classes = self.classes().max(1) as u32;

@@ -2,7 +2,7 @@
 //!
 //! The control law drops or marks packets as they leave, `interval / sqrt(count)` apart while they wait longer than
 //! `target`. Unlike `CoDel` it never forgets `count` at once: below the target `count` falls as it had risen. An overflow
-//! raises the probability of BLUE's coin, a queue that is found empty lowers it; what the coin falls on is dropped, never
+//! raises BLUE's drop probability, a queue that is found empty lowers it; BLUE drops, never
 //! marked. The last packet is never dropped.
 //!
 //! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
@@ -31,11 +31,11 @@ params! {
         target: Time = 5 ms, Seconds(0.0, 1000.0), "Linux, net/sched/sch_cake.c";
         /// Time from the first packet that waited too long to the first drop; about a round trip.
         interval: Time = 100 ms, Seconds(1e-9, 1000.0), "Linux, net/sched/sch_cake.c";
-        /// A packet that waited no longer than four of this size take on the link is not late.
+        /// Packet size of the least waiting time: a wait of up to four transmission times of this size is not late.
         mtu: u32 = 1514 B, Bytes(0, 65_535), "Linux, net/sched/sch_cake.c";
-        /// Rise of the probability of BLUE's coin when an arrival finds the buffer full, at most once per target.
+        /// Increment of BLUE's drop probability when an arrival finds the buffer full, at most once per target.
         p_inc: f64 = 0.00390625, Number(0.0, 1.0), "Linux, net/sched/sch_cake.c: 1/256";
-        /// Fall of that probability when the queue is found empty, at most once per target.
+        /// Decrement of that probability when the queue is found empty, at most once per target.
         p_dec: f64 = 0.000244140625, Number(0.0, 1.0), "Linux, net/sched/sch_cake.c: 1/4096";
         /// Mark ECN-capable packets where the control law drops others.
         ecn: bool = true, Switch, "Linux, net/sched/sch_cake.c; RFC 3168, 5";
@@ -80,11 +80,11 @@ pub struct CobaltState {
 
 /// What is to become of a packet that would leave.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Verdict {
+enum Decision {
     Send,
     /// The control law would have it marked, or dropped where it is not ECN-capable.
     Signal,
-    /// BLUE's coin fell on it; `signalled` where the control law's turn had come as well.
+    /// Dropped by BLUE; `signalled` where the control law's turn had come as well.
     Coin {
         signalled: bool,
     },
@@ -123,7 +123,7 @@ impl CobaltState {
         self.drop_next = self.drop_next.after(spacing(params.interval, self.count));
     }
 
-    /// What the control law says of a packet that has waited for `sojourn`, and whether its next turn is overdue.
+    /// Decision of the control law on a packet that has waited for `sojourn`, and whether its next turn is overdue.
     fn law(&mut self, params: &CobaltParams, sojourn: Time, now: Time) -> (bool, bool) {
         let mut late = now > self.drop_next;
         let due = self.count > 0 && now >= self.drop_next;
@@ -161,7 +161,7 @@ impl CobaltState {
         self.count
     }
 
-    /// The probability of BLUE's coin.
+    /// BLUE's drop probability.
     pub(super) fn probability(&self) -> f64 {
         self.probability
     }
@@ -179,11 +179,11 @@ impl CobaltState {
     ) -> Option<Packet<H>> {
         let capable = params.ecn && packet.meta.ecn != Ecn::NotCapable;
         let (drops, marks) = match self.judge(params, env.now().since(packet.enqueued), capable, env) {
-            Verdict::Send => (None, false),
-            Verdict::Signal => ((!capable).then_some(DropCause::Codel), capable),
-            Verdict::Coin { signalled: true } if capable => (Some(DropCause::Blue), true),
-            Verdict::Coin { signalled: true } => (Some(DropCause::Codel), false),
-            Verdict::Coin { signalled: false } => (Some(DropCause::Blue), false),
+            Decision::Send => (None, false),
+            Decision::Signal => ((!capable).then_some(DropCause::Codel), capable),
+            Decision::Coin { signalled: true } if capable => (Some(DropCause::Blue), true),
+            Decision::Coin { signalled: true } => (Some(DropCause::Codel), false),
+            Decision::Coin { signalled: false } => (Some(DropCause::Blue), false),
         };
         if let Some(cause) = drops.filter(|_| !is_last) {
             drop_packet(stats, env, packet, cause);
@@ -202,21 +202,22 @@ impl CobaltState {
         sojourn: Time,
         capable: bool,
         env: &mut E,
-    ) -> Verdict {
+    ) -> Decision {
         let now = env.now();
         let (signalled, late) = self.law(params, sojourn, now);
-        let coin = self.probability > 0.0 && unit_interval(env.random(Stream::BlueCoin)) < self.probability;
-        let drops = coin || (signalled && !capable);
+        let by_blue =
+            self.probability > 0.0 && unit_interval(env.random(Stream::BlueCoin)) < self.probability;
+        let drops = by_blue || (signalled && !capable);
         if self.count == 0 {
             // `drop_next` is when the clock of the next episode may run out.
             self.drop_next = now.after(params.interval);
         } else if late && !drops {
             self.drop_next = now;
         }
-        match (coin, signalled) {
-            (true, signalled) => Verdict::Coin { signalled },
-            (false, true) => Verdict::Signal,
-            (false, false) => Verdict::Send,
+        match (by_blue, signalled) {
+            (true, signalled) => Decision::Coin { signalled },
+            (false, true) => Decision::Signal,
+            (false, false) => Decision::Send,
         }
     }
 }
@@ -251,7 +252,7 @@ impl<H, S: Storage<Slot<H>>> Cobalt<H, S> {
         self.state.count
     }
 
-    /// The probability of BLUE's coin.
+    /// BLUE's drop probability.
     pub fn probability(&self) -> f64 {
         self.state.probability
     }

@@ -100,7 +100,7 @@ impl CoDelState {
         Some(packet)
     }
 
-    /// Takes the head, and says whether it may be dropped (RFC 8289, 5.6, `dodequeue`).
+    /// Takes the head, and returns whether it may be dropped (RFC 8289, 5.6, `dodequeue`).
     #[inline]
     fn take<H, Q: Head<H>>(
         &mut self,

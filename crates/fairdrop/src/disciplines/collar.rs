@@ -55,7 +55,7 @@ const AVERAGED: f64 = 512.0;
 const AVERAGED_SLOWLY: f64 = 2048.0;
 /// Packets of a fair flow in which the table forgets, where that takes less than `span`.
 const WINDOW: f64 = 32.0;
-/// The limit is loosened by this over the root, as few flows on a fast link need little loss; at most so many times, with
+/// The limit is loosened by this over the root, as few flows on a fast link need little loss; at most this many times, with
 /// which two TCP flows beside a flood still have a fixed point (1 + 2 a > 2 a^2, a = 0.9 times this).
 const SLACK: f64 = 0.003;
 const LOOSEST: f64 = 1.4;
@@ -67,7 +67,7 @@ const KNEE: f64 = 2.0;
 const MOST_MARKED: f64 = 0.08;
 /// Fair shares that a new suspect is taken to have sent.
 const ASSUMED: f64 = 0.5;
-/// Most draws that an arrival stands for: two blocks, of which it sees one.
+/// Most draws that an arrival represents: two blocks, one of which it sees.
 const MOST_DRAWS: f64 = 64.0;
 /// What a byte may count before all counts are made smaller; a power of two, so that nothing is rounded.
 const MOST_SCALE: f64 = 1_099_511_627_776.0;
@@ -79,18 +79,18 @@ params! {
     /// Parameters of [`Collar`].
     pub struct CollarParams {
         limit;
-        /// Waiting time that the controller steers to, unless one packet of each active flow takes longer.
+        /// Waiting time that the controller aims at, unless one packet of each active flow takes longer.
         target: Time = 15 ms, Seconds(1e-6, 1000.0), PI2;
-        /// Departures that are remembered; a multiple of 128.
+        /// Number of departures remembered; a multiple of 128.
         ids: u32 = 256, Integer(128, 65_536), OWN;
-        /// How far back the memory reaches at least, and the table at most.
+        /// Least reach of the memory, and greatest reach of the table.
         span: Time = 200 ms, Seconds(1e-6, 1000.0), OWN;
-        /// Sets of the table of suspects, of 8 places each.
+        /// Number of sets of the table of suspects, of 8 places each.
         sets: u32 = 16, Integer(1, 65_536), OWN;
-        /// What a suspect may send, as a part of s times what the link could.
+        /// Limit of a suspect, as a fraction of s times the capacity of the link.
         share: f64 = 0.9, NumberAbove(0.0, 1.0), OWN;
-        /// Mark packets that are ECN-capable where others are dropped, except in overload; those of ECT(1) with twice the root of
-        /// the probability.
+        /// Mark packets that are ECN-capable where others are dropped, except in overload; those of ECT(1) with twice
+        /// the root of the probability.
         ecn: bool = true, Switch, "RFC 9332, 2.1 and A.1";
     }
 }
@@ -100,10 +100,10 @@ impl Registered for CollarParams {
         name: "collar",
         title: "COLLAR",
         label: "COLLAR",
-        doc: "Holds flows to a fair share that matches among departures tell, with a small memory of ids and a small \
-              table of suspects.",
-        report: "Remembers whose packets left lately. Senders found there often are held to a fair share, which is told \
-              from the same comparisons; the waiting time is held near a target.",
+        doc: "Holds flows to a fair share that is estimated from matches among departures, with a small memory of \
+              ids and a small table of suspects.",
+        report: "Remembers whose packets left recently. Senders found there often are held to a fair share, which \
+                 is estimated from the same comparisons; the waiting time is held near a target.",
         family: Family::Flow,
         source: "this project",
         ..facts::<Self>()
@@ -122,7 +122,7 @@ impl Registered for CollarParams {
 
 /// The weight of packets: samples are a number of weighted bytes apart, and suspects are held to a fair share of them.
 pub trait Counting {
-    /// What tells packets of one length apart.
+    /// Distinction between packets of one length.
     type Class: Copy;
     /// A counted byte, in what packets are counted in.
     const BYTE: f64;
@@ -145,7 +145,7 @@ pub trait Counting {
     /// Mean counted length of a sample, where `size` is its mean length.
     fn size(&self, size: f64) -> f64;
 
-    /// What `bytes` count, of which `passed` counted `counted`.
+    /// The count of `bytes`, where `passed` counted `counted`.
     fn counted(bytes: f64, passed: f64, counted: f64) -> f64;
 }
 
@@ -191,7 +191,7 @@ impl Counting for PlainBytes {
 
 /// Among whom the link is shared: a flow's limit as a multiple of the fair share of all flows.
 pub trait Sharing {
-    /// What tells packets of one flow apart from those of another beside the flow itself.
+    /// Distinction between the packets of one flow and another, beside the flow itself.
     type Key: Copy;
     /// A flow's limit as a multiple of the fair share of all flows.
     type Part: Copy;
@@ -214,8 +214,8 @@ pub trait Sharing {
     /// A packet of a suspect is let in.
     fn let_in(&mut self, part: Self::Part, counted: f64);
 
-    /// Times what suspects leave to them that flows have sent which have no place, of those who share a limit: `phi` times it,
-    /// where `per_limit` is one over that of a flow. 0 where there is none.
+    /// Times what suspects leave to them that flows have sent which have no place, of those who share a limit: `phi`
+    /// times it, where `per_limit` is one over that of a flow. 0 where there is none.
     fn over(&self, part: Self::Part, per_limit: f64, phi: f64) -> f64;
 
     /// A departure was compared.
@@ -348,7 +348,7 @@ impl SuspectSet {
 
 /// What is to become of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CollarVerdict {
+pub enum CollarAction {
     /// It is queued.
     Queue,
     /// It is marked (RFC 3168) and queued.
@@ -364,9 +364,9 @@ pub struct Leaving<C, K> {
     pub flow: u64,
     /// Its bytes.
     pub len: u32,
-    /// What tells packets of one length apart ([`Counting`]).
+    /// Distinction between packets of one length ([`Counting`]).
     pub class: C,
-    /// What tells flows apart ([`Sharing`]).
+    /// Distinction between flows ([`Sharing`]).
     pub key: K,
 }
 
@@ -379,7 +379,7 @@ struct Controller {
     old_delay: f64,
 }
 
-/// What departures tell. All is renewed by sampled ones, but for a queue that they leave empty.
+/// Estimates from departures, renewed by sampled ones and by a queue that they leave empty.
 #[derive(Clone, Copy, Debug)]
 struct Output {
     /// Waiting time of the packet that was sampled last; zero once one left nothing behind.
@@ -445,13 +445,14 @@ struct Limits {
     base: f64,
     /// Multiple of the loosened limit above which the whole excess is dropped.
     knee: f64,
-    /// Times its limit that a suspect may send without any coin; none where there is a base probability.
+    /// Multiple of its limit that a suspect may send without a random draw; none where there is a base probability.
     calm: f64,
 }
 
-/// COLLAR without the packets: what to do with an arrival at the tail of any FIFO, and what departures tell.
+/// COLLAR without the packets: its decision on an arrival at the tail of any FIFO, and its estimates from departures.
 ///
-/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` says what packets count, `D` among whom the link is shared.
+/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` says what packets count, `D` among whom the link
+/// is shared.
 #[derive(Clone, Debug)]
 pub struct CollarDecision<I, T, C = PlainBytes, D = AmongFlows> {
     params: CollarParams,
@@ -487,7 +488,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
 }
 
 impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, C> {
-    /// As [`CollarDecision::new`], with packets that count what `counting` says.
+    /// As [`CollarDecision::new`], with packets counted by `counting`.
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
@@ -497,7 +498,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// What becomes of a packet that finds `waiting` others.
     #[inline(always)]
-    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarVerdict {
+    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarAction {
         self.begin(env);
         self.arrival_of(meta, (), waiting, env)
     }
@@ -512,7 +513,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 }
 
 impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDecision<I, T, C, D> {
-    /// As [`CollarDecision::counting`], with flows that may have what `sharing` says.
+    /// As [`CollarDecision::counting`], with shares of flows given by `sharing`.
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
@@ -605,7 +606,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.ids.as_ref().get(..self.params.ids as usize).unwrap_or_default()
     }
 
-    /// Whether a flow that is no suspect sends less than half of a fair share, as far as the memory can tell: it is there at
+    /// Whether a flow that is no suspect sends less than half of a fair share, by the memory: it is there at
     /// most half as often as one of a fair share would be, which would be there twice at least.
     pub(super) fn is_rare(&self, id: u32) -> bool {
         let ids = self.params.ids as usize;
@@ -641,18 +642,18 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         key: D::Key,
         waiting: u32,
         env: &mut E,
-    ) -> CollarVerdict {
+    ) -> CollarAction {
         let id = self.id_of(meta.flow);
         let part = self.sharing.part(key);
         let sent = self.charge(id, meta.len, C::class_of(meta), part);
         if sent.is_none() {
             self.sharing.comes(part, self.counted(meta) * self.output.scale);
         }
-        let verdict = self.judged(id, sent, meta, part, waiting, env);
-        if sent.is_some() && !matches!(verdict, CollarVerdict::Drop(_)) {
+        let action = self.judged(id, sent, meta, part, waiting, env);
+        if sent.is_some() && !matches!(action, CollarAction::Drop(_)) {
             self.sharing.let_in(part, self.counted(meta) * self.output.scale);
         }
-        verdict
+        action
     }
 
     /// What becomes of an arrival that is counted.
@@ -665,9 +666,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         waiting: u32,
         env: &mut E,
-    ) -> CollarVerdict {
+    ) -> CollarAction {
         if waiting < 2 {
-            return CollarVerdict::Queue;
+            return CollarAction::Queue;
         }
         match sent {
             Some(over) => self.judge_suspect(over, meta, part, env),
@@ -684,9 +685,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         meta: &Meta,
         part: D::Part,
         env: &mut E,
-    ) -> CollarVerdict {
+    ) -> CollarAction {
         if over <= self.limits.calm {
-            return CollarVerdict::Queue;
+            return CollarAction::Queue;
         }
         if over > self.limits.phi {
             return self.judge_greedy(over, meta, part, env);
@@ -696,28 +697,22 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// The same for one that is over its limit.
     #[inline(never)]
-    fn judge_greedy<H, E: Env<H>>(
-        &self,
-        over: f64,
-        meta: &Meta,
-        part: D::Part,
-        env: &mut E,
-    ) -> CollarVerdict {
+    fn judge_greedy<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
         let excess = excess(over * self.limits.per_phi, self.limits.knee);
         let may_mark = excess < MOST_MARKED;
-        let verdict = self.toss(excess, Stream::FilterCoin, DropCause::Filter, may_mark, meta.ecn, env);
-        if matches!(verdict, CollarVerdict::Drop(_)) {
-            return verdict;
+        let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, may_mark, meta.ecn, env);
+        if matches!(action, CollarAction::Drop(_)) {
+            return action;
         }
         match self.judge_base(self.limits.phi, meta, part, env) {
-            CollarVerdict::Queue => verdict,
+            CollarAction::Queue => action,
             other => other,
         }
     }
 
     /// What the base probability makes of a packet of a suspect.
     #[inline(always)]
-    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
+    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
         let (by_share, rest) = self.base_for(meta, part);
         self.toss_base(by_share * over * over + rest, Stream::PieCoin, DropCause::Pie, meta, env)
     }
@@ -725,17 +720,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
     /// What becomes of a packet of a flow that is no suspect: the base probability falls on it as often as it is met in the
     /// memory, which one block tells.
     #[inline(always)]
-    fn judge_other<H, E: Env<H>>(&self, id: u32, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
+    fn judge_other<H, E: Env<H>>(&self, id: u32, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
         let over = self.sharing.over(part, self.limits.per_limit, self.limits.phi);
         if over > 1.0 {
             let excess = excess(over, self.limits.knee);
-            let verdict = self.toss(excess, Stream::FilterCoin, DropCause::Filter, false, meta.ecn, env);
-            if verdict != CollarVerdict::Queue {
-                return verdict;
+            let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, false, meta.ecn, env);
+            if action != CollarAction::Queue {
+                return action;
             }
         }
         if self.limits.base <= 0.0 {
-            return CollarVerdict::Queue;
+            return CollarAction::Queue;
         }
         let from = self.first_of_group(BLOCK, env.random(Stream::Candidate));
         let block = self.ids.as_ref().get(from..).and_then(<[u32]>::first_chunk);
@@ -754,18 +749,18 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         meta: &Meta,
         part: D::Part,
         env: &mut E,
-    ) -> CollarVerdict {
+    ) -> CollarAction {
         let found = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
         let draws = self.base_for(meta, part).0 / self.output.matched.s * D::per(part);
         match self.toss_base(draws * found, Stream::FilterCoin, DropCause::Memory, meta, env) {
-            CollarVerdict::Queue => self.judge_rest(meta, part, env),
+            CollarAction::Queue => self.judge_rest(meta, part, env),
             other => other,
         }
     }
 
     /// What becomes of a packet by the part of the base probability that falls on all alike.
     #[inline(always)]
-    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
+    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
         self.toss_base(self.base_for(meta, part).1, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
@@ -804,7 +799,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         }
     }
 
-    /// A departure that chance has chosen, by bytes: what it and those since the last one tell.
+    /// Estimates from a departure sampled at random by bytes, and from those since the last one.
     #[inline(never)]
     fn sample<H, E: Env<H>>(&mut self, packet: Leaving<C::Class, D::Key>, wait: Time, env: &mut E) {
         let Leaving { flow, len, class, key } = packet;
@@ -861,7 +856,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.sharing.rescale(1.0 / MOST_SCALE);
     }
 
-    /// What arrivals are judged by from now on, as far as the controller says.
+    /// Updates what the controller contributes to the test of arrivals.
     fn judge(&mut self) {
         let root = self.controller.root;
         let phi = lesser(1.0 + SLACK / root, LOOSEST);
@@ -874,7 +869,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         };
     }
 
-    /// A coin of this part of the base probability.
+    /// A random drop with this part of the base probability.
     #[inline(always)]
     fn toss_base<H, E: Env<H>>(
         &self,
@@ -883,13 +878,13 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         cause: DropCause,
         meta: &Meta,
         env: &mut E,
-    ) -> CollarVerdict {
+    ) -> CollarAction {
         self.toss(probability, stream, cause, self.limits.base < MOST_BASE, meta.ecn, env)
     }
 
-    /// Tosses a coin, and drops or marks where it falls; none is tossed for what is impossible. Where L4S packets are marked, it
-    /// falls on them with twice the root of the probability (RFC 9332, 2.1): with the probability itself, by a quarter of the
-    /// square of the number drawn.
+    /// Draws at random and drops or marks with the probability given; nothing is drawn for an impossible drop. Where
+    /// L4S packets are marked, it falls on them with twice the root of the probability (RFC 9332, 2.1): with the
+    /// probability itself, by a quarter of the square of the number drawn.
     #[inline(always)]
     fn toss<H, E: Env<H>>(
         &self,
@@ -899,17 +894,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         may_mark: bool,
         ecn: Ecn,
         env: &mut E,
-    ) -> CollarVerdict {
+    ) -> CollarAction {
         if probability <= 0.0 {
-            return CollarVerdict::Queue;
+            return CollarAction::Queue;
         }
         let marked = may_mark && self.params.ecn && ecn != Ecn::NotCapable;
         let drawn = unit_interval(env.random(stream));
         let drawn = if marked && ecn == Ecn::Ect1 { 0.25 * drawn * drawn } else { drawn };
         match (drawn < probability, marked) {
-            (false, _) => CollarVerdict::Queue,
-            (true, true) => CollarVerdict::Mark(cause),
-            (true, false) => CollarVerdict::Drop(cause),
+            (false, _) => CollarAction::Queue,
+            (true, true) => CollarAction::Mark(cause),
+            (true, false) => CollarAction::Drop(cause),
         }
     }
 
@@ -942,8 +937,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.judge();
     }
 
-    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer. Gains are
-    /// for round trips that hold the wait: a longer target gets smaller ones.
+    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer.
+    /// Gains are for round trips that hold the wait: a longer target gets smaller ones.
     fn update(&mut self) {
         let (target, delay) = (self.params.target.seconds(), self.output.delay.seconds());
         let service = self.output.service * 1e-9;
@@ -1032,7 +1027,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 }
 
 impl Output {
-    /// What a sampled packet of `len` bytes and the `passed` bytes of the `gap` before it tell of lengths and of the link.
+    /// Estimates of lengths and of the link, from a sampled packet of `len` bytes and the `passed` bytes of the `gap`
+    /// before it.
     fn lengths(&mut self, len: f64, passed: f64, gap: f64) {
         self.size += (len - self.size) * if self.size > 0.0 { SMOOTH } else { 1.0 };
         if self.busy && passed > 0.0 {
@@ -1041,8 +1037,8 @@ impl Output {
         }
     }
 
-    /// Bytes that there was room for on the link while `passed` left in `gap` nanoseconds, in which it may have been idle: a fair
-    /// share is one of the link, and not of what is sent on it.
+    /// Bytes that there was room for on the link while `passed` left in `gap` nanoseconds, in which it may have been
+    /// idle: a fair share is one of the link, and not of what is sent on it.
     fn room(&self, passed: f64, gap: f64) -> f64 {
         if self.service > 0.0 { (gap * self.size / self.service).max(passed) } else { passed }
     }
@@ -1054,7 +1050,7 @@ impl Output {
         self.sent = (self.sent + bytes * self.scale).max(self.scale);
     }
 
-    /// Bytes to the next departure that is sampled, as many as chance makes of their mean: so many as leave in the time of
+    /// Bytes to the next departure that is sampled, drawn at random around their mean: the bytes that leave in the time of
     /// an id of the memory, which was `turns` of them for the last `bytes`.
     fn next_sample(&mut self, bytes: f64, size: f64, turns: f64, dice: u32) -> f64 {
         self.passed += (bytes - self.passed) * SMOOTH;
@@ -1137,8 +1133,8 @@ where
     fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         match self.decision.arrival(&packet.meta, self.fifo.len(), env) {
-            CollarVerdict::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
-            CollarVerdict::Mark(cause) if self.fifo.len() < self.decision.params.limit => {
+            CollarAction::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
+            CollarAction::Mark(cause) if self.fifo.len() < self.decision.params.limit => {
                 mark(&mut self.stats, &mut packet, cause);
             }
             _ => {}

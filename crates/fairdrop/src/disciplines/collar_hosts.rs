@@ -12,7 +12,7 @@
 //! of CAKE: a comprehensive queue management solution for home gateways", IEEE LANMAN 2018, III.
 
 use super::collar::{
-    CollarDecision, CollarParams, CollarVerdict, Compared, Leaving, MatchRate, PlainBytes, Sharing,
+    CollarAction, CollarDecision, CollarParams, Compared, Leaving, MatchRate, PlainBytes, Sharing,
     SuspectSet, lesser, matches, moved,
 };
 use super::droptail::fifo_in;
@@ -33,7 +33,7 @@ const GIVES_WAY: f64 = 0.5;
 const OWN: &str = "chosen here, docs/background/collar.md";
 
 words! {
-    /// Which hosts share the link before their flows do, in the words of [`super::cake::Isolation`].
+    /// Hosts that share the link before their flows do, in the words of [`super::cake::Isolation`].
     pub enum SharingHosts {
         /// Source hosts.
         Source = "dual-srchost",
@@ -57,11 +57,11 @@ impl SharingHosts {
 params! {
     /// Parameters of [`CollarHosts`].
     pub struct CollarHostsParams {
-        /// What COLLAR has among flows.
+        /// Parameters that COLLAR has among flows.
         base collar: CollarParams;
-        /// Which hosts share before their flows do.
+        /// Hosts that share the link before their flows do.
         isolation: SharingHosts = "triple-isolate", Choice(SharingHosts::WORDS), "Linux, net/sched/sch_cake.c";
-        /// Sets of the table of hosts with several flows, of 8 places each.
+        /// Number of sets of the table of hosts with several flows, of 8 places each.
         hosts: u32 = 8, Integer(1, 65_536), OWN;
     }
 }
@@ -72,7 +72,7 @@ impl Registered for CollarHostsParams {
         title: "COLLAR among hosts",
         label: "COLLAR among hosts",
         doc: "COLLAR that is fair among hosts, and among the flows of each.",
-        report: "Remembers whose packets left lately. Hosts found there often are held to a fair share of the link, and each \
+        report: "Remembers whose packets left recently. Hosts found there often are held to a fair share of the link, and each \
                  of their flows to a fair share of that; the waiting time is held near a target.",
         family: Family::Flow,
         source: "this project",
@@ -254,7 +254,8 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         matches(self.ids.as_ref().get(from..from + sample.size).unwrap_or_default(), id)
     }
 
-    /// What was found of a host: `hits` packets of it, `same` of them of one flow. Whoever has several flows enters the table.
+    /// What was found of a host: `hits` packets of it, `same` of them of one flow. Whoever has several flows enters the
+    /// table.
     fn found(&mut self, id: u32, same: u32, hits: u32, sample: &Compared) {
         let least_sent = GIVES_WAY * self.matched.s * sample.sent;
         let index = self.set_index(id);
@@ -360,8 +361,8 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 pub type HostsDecision<I, T, U> = CollarDecision<I, T, PlainBytes, AmongHosts<I, U>>;
 
 impl<I: Storage<u32>, T: Storage<SuspectSet>, U: Storage<HostSet>> HostsDecision<I, T, U> {
-    /// The hosts of the table: id, the sum of the squared shares that its flows have of what it sends, and bytes, faded: of its
-    /// suspects that were let in, and those that came from other flows.
+    /// The hosts of the table: id, the sum of the squared shares that its flows have of what it sends, and bytes,
+    /// faded: of its suspects that were let in, and those that came from other flows.
     pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, [f64; 2])> {
         let shares = self.shares();
         let sets = shares.hosts.as_ref().iter().take(shares.sets);
@@ -394,8 +395,9 @@ where
     T: Storage<SuspectSet>,
     U: Storage<HostSet>,
 {
-    /// An empty queue in `slots` (see [`crate::slots_for`]), with the hosts of as many packets as may wait in `waiting`; with the
-    /// memory and the table of flows, and with those of hosts ([`CollarHostsParams::ids_of_hosts`]).
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with the hosts of as many packets as may wait in
+    /// `waiting`; with the memory and the table of flows, and with those of hosts
+    /// ([`CollarHostsParams::ids_of_hosts`]).
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
@@ -470,8 +472,8 @@ where
         self.decision.begin(env);
         let key = self.ids_of(env.hosts(&packet));
         match self.decision.arrival_of(&packet.meta, key, self.fifo.len(), env) {
-            CollarVerdict::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
-            CollarVerdict::Mark(cause) if self.fifo.len() < self.params.limit() => {
+            CollarAction::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
+            CollarAction::Mark(cause) if self.fifo.len() < self.params.limit() => {
                 mark(&mut self.stats, &mut packet, cause);
             }
             _ => {}

@@ -1,12 +1,13 @@
 //! COLLAR with two FIFOs: sparse flows go first.
 //!
-//! A packet that [COLLAR](super::collar) lets in waits in a short FIFO if its flow sends less than a part of its fair share:
-//! a suspect whose count says so, or a flow that is neither a suspect nor in the memory, while the memory is long enough to
-//! hold flows of a fair share. The short FIFO goes first, for at most half of the bytes while the other has packets.
+//! A packet that [COLLAR](super::collar) lets in waits in a short FIFO if its flow sends less than a part of its fair
+//! share: a suspect whose count is that low, or a flow that is neither a suspect nor in the memory, while the memory is
+//! long enough to hold flows of a fair share. The short FIFO goes first, for at most half of the bytes while the other
+//! has packets.
 //!
 //! Source: this project, `docs/background/collar.md`.
 
-use super::collar::{CollarDecision, CollarParams, CollarVerdict, SuspectSet};
+use super::collar::{CollarAction, CollarDecision, CollarParams, SuspectSet};
 use super::outcome::{drop_packet, mark};
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet, ParamError, Stats,
@@ -26,11 +27,11 @@ const OWN: &str = "chosen here, docs/background/collar.md";
 params! {
     /// Parameters of [`CollarSparse`].
     pub struct CollarSparseParams {
-        /// What COLLAR has with one FIFO.
+        /// Parameters that COLLAR has with one FIFO.
         base collar: CollarParams;
-        /// Part of the limit below which a suspect is sparse.
+        /// Fraction of the limit below which a suspect is sparse.
         sparse: f64 = 0.6, Number(0.0, 1.0), OWN;
-        /// Packets of sparse flows that may wait apart.
+        /// Capacity of the FIFO of sparse flows, in packets.
         short: u32 = 16, Integer(0, 65_536) => "packets", OWN;
     }
 }
@@ -41,7 +42,7 @@ impl Registered for CollarSparseParams {
         title: "COLLAR, sparse flows first",
         label: "COLLAR, sparse flows first",
         doc: "COLLAR with a second, short FIFO that goes first, for flows that send little of their fair share.",
-        report: "Remembers whose packets left lately. Senders found there often are held to a fair share; those that \
+        report: "Remembers whose packets left recently. Senders found there often are held to a fair share; those that \
                  send little wait in a FIFO of their own, which goes first.",
         family: Family::Flow,
         departures: Departures::AnyOrder,
@@ -76,7 +77,7 @@ pub struct CollarSparse<H, P, I, T> {
 }
 
 impl<H, P: Storage<PacketSlot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> CollarSparse<H, P, I, T> {
-    /// An empty queue; `slots` has `limit` elements or more, `ids` and `suspects` as many as the parameters say.
+    /// An empty queue; `slots` has `limit` elements or more, `ids` and `suspects` as many as the parameters give.
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
@@ -132,8 +133,8 @@ where
         let queue = self.queue_of(id, sent);
         let full = waiting >= self.params.limit();
         match self.decision.judged(id, sent, &packet.meta, (), waiting, env) {
-            CollarVerdict::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
-            CollarVerdict::Mark(cause) if !full => mark(&mut self.stats, &mut packet, cause),
+            CollarAction::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
+            CollarAction::Mark(cause) if !full => mark(&mut self.stats, &mut packet, cause),
             _ => {}
         }
         let rejected = if full { Some(packet) } else { self.pool.push(queue, packet, ()) };

@@ -17,10 +17,10 @@ use crate::storage::{LeakyFifo, Memory, Slot, Storage};
 params! {
     /// Parameters of [`CollarW`].
     pub struct CollarWParams {
-        /// What COLLAR has without weights.
+        /// Parameters that COLLAR has without weights.
         base collar: CollarParams;
-        /// Weights of the priority classes 0, 1, ...: what a flow of the class may have beside one of another. A class that
-        /// is not listed has the lowest weight.
+        /// Weights of the priority classes 0, 1, ...: fair shares of their flows are in proportion. A class that is not
+        /// listed has the lowest weight.
         weights: Weights = [1, 2], Numbers(MAX_CLASSES, 1.0, 1_000_000.0), "Wen, Fang, Sun 2005, II and III";
     }
 }
@@ -31,7 +31,7 @@ impl Registered for CollarWParams {
         title: "COLLAR with weights",
         label: "COLLAR with weights",
         doc: "COLLAR with a fair share in proportion to the weight of a flow's class.",
-        report: "Remembers whose packets left lately. Senders found there often are held to a fair share in proportion \
+        report: "Remembers whose packets left recently. Senders found there often are held to a fair share in proportion \
                  to the weight of their class; the waiting time is held near a target.",
         family: Family::Flow,
         source: "this project",

@@ -33,18 +33,18 @@ params! {
     /// Parameters of [`Csfq`].
     pub struct CsfqParams {
         limit;
-        /// Estimate the rates of flows whose packets come without a label, and label them. Otherwise such packets are
+        /// Estimate the rates of flows that arrive without a label, and label their packets. Otherwise such packets are
         /// dropped by overflow only.
         edge: bool = true, Switch, STOICA_1998;
-        /// Flows that the edge keeps; those beyond are taken for one flow together.
+        /// Number of flows that the edge keeps; further flows count together as one.
         flows: u32 = 4096, Integer(1, 1_000_000), "chosen here";
         /// Averaging time of the rate of a flow (K).
         k: Time = 100 ms, Seconds(1e-9, 1000.0), STOICA_1998;
-        /// Averaging time of the rates of all that arrives and of all that is accepted (Kalpha).
+        /// Averaging time of the total arrival rate and the total accepted rate (Kalpha).
         k_alpha: Time = 100 ms, Seconds(1e-9, 1000.0), STOICA_1998;
-        /// Time for which the link is congested, or is not, between two estimates of the fair rate (Kc).
+        /// Time of congestion, or of its absence, between two estimates of the fair rate (Kc).
         k_c: Time = 100 ms, Seconds(1e-9, 1000.0), STOICA_1998;
-        /// Part of the buffer that must be full before a link that was not congested counts as congested.
+        /// Fraction of the buffer that must be full before an uncongested link counts as congested.
         threshold: f64 = 0.5, Number(0.0, 1.0), STOICA_1998;
         fields {
             /// Rate of the link, in bit/s (C).
@@ -133,7 +133,7 @@ impl FairRate {
         Self { alpha, least, arrived, accepted, congested: false, since: Time::ZERO, highest: 0.0 }
     }
 
-    /// A packet with `rate` on it arrives, and is `accepted` or not; `long` says whether the queue is.
+    /// A packet with `rate` on it arrives, and is `accepted` or not; `long` for a long queue.
     fn update(&mut self, params: &CsfqParams, rate: f64, len: u32, accepted: bool, long: bool, now: Time) {
         self.arrived.update(len, now, params.k_alpha);
         if accepted {
@@ -257,7 +257,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RateEstimate>>> Csfq<H, S, F> 
         self.fair.arrived.bps
     }
 
-    /// The rate of all that the coin leaves, in bit/s (F).
+    /// The total accepted rate, in bit/s (F).
     pub fn accepted_rate(&self) -> f64 {
         self.fair.accepted.bps
     }

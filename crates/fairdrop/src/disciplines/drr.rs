@@ -5,7 +5,7 @@
 //! full, the newest packet of the longest queue makes room for the arrival, unless the arrival's own queue would be as
 //! long.
 //!
-//! Flows are told apart exactly: there are as many queues as packets that may wait, so one is always free.
+//! Flows are distinguished exactly: there are as many queues as packets that may wait, so one is always free.
 //!
 //! Source: M. Shreedhar, G. Varghese, "Efficient fair queuing using deficit round-robin", IEEE/ACM Transactions on
 //! Networking 4(3), 1996, section III; the stealing of buffers is that of P. McKenney, "Stochastic fairness queueing",
@@ -29,7 +29,7 @@ pub struct Turn {
     deficit: u64,
 }
 
-/// Queues that share a buffer and take turns. Which packet goes to which queue is for others to say.
+/// Queues that share a buffer and take turns. The caller chooses the queue of each packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds<H, P, Q, L> {
     pub(crate) pool: QueuePool<H, (), Turn, P, Q>,
@@ -160,7 +160,7 @@ params! {
     /// Parameters of [`Drr`].
     pub struct DrrParams {
         limit;
-        /// Bytes that a queue may send more at each turn; work per packet is O(1) when no packet is longer.
+        /// Bytes added to a queue's allowance per turn; work per packet is O(1) when no packet is longer.
         quantum: u32 = 1500 B, Bytes(1, MOST_QUANTUM as u64), "Shreedhar, Varghese 1996, III";
     }
 }

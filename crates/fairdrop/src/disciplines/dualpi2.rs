@@ -34,17 +34,17 @@ params! {
     /// Parameters of [`DualPi2`].
     pub struct DualPi2Params {
         limit;
-        /// Waiting time that the controller steers to.
+        /// Waiting time that the controller aims at.
         target: Time = 15 ms, Seconds(1e-4, 1000.0), "RFC 9332, A.1";
-        /// Longest usual round trip. Updates are the lesser of target and a third of it apart.
+        /// Longest usual round trip; the update interval is the lesser of target and a third of it.
         rtt_max: Time = 100 ms, Seconds(1e-4, 1000.0), "RFC 9332, A.1";
         /// Coupling factor k: L4S packets are marked with k times the probability p'.
         coupling: f64 = 2, Number(1.0, 100.0), "RFC 9332, A.1";
-        /// Waiting time up to which no L4S packet is marked for it.
+        /// Waiting time up to which the ramp marks no L4S packet.
         min_th: Time = 800 us, Seconds(0.0, 1000.0), "RFC 9332, A.1";
-        /// From this much above min_th every L4S packet is marked.
+        /// Width of the ramp: from min_th plus this every L4S packet is marked.
         range: Time = 400 us, Seconds(0.0, 1000.0), "RFC 9332, A.1";
-        /// How much longer than the L4S head the classic one must have waited to go first.
+        /// Head start of the L4S queue: the classic head goes first after waiting this much longer.
         t_shift: Time = 50 ms, Seconds(0.0, 1000.0), "RFC 9332, A.2: tshift for the public Internet";
         /// Mark classic packets that are ECN-capable where others are dropped, except in overload.
         ecn: bool = true, Switch, "RFC 9332, A.1";
@@ -192,7 +192,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
     }
 
     #[inline]
-    fn coin<E: Env<H>>(env: &mut E, probability: f64) -> bool {
+    fn happens<E: Env<H>>(env: &mut E, probability: f64) -> bool {
         unit_interval(env.random(Stream::DualPi2Coin)) < probability
     }
 
@@ -203,7 +203,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
         let coupled = self.params.coupling * base;
         let mut probability = coupled;
         if coupled >= 1.0 {
-            if Self::coin(env, base * base) {
+            if Self::happens(env, base * base) {
                 drop_packet(&mut self.stats, env, packet, DropCause::DualPi2);
                 return None;
             }
@@ -211,7 +211,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
             // The ramp spares a packet that leaves nothing behind (`Th_len` of appendix A.1).
             probability = coupled.max(self.params.ramp(now.since(packet.enqueued)));
         }
-        if Self::coin(env, probability) {
+        if Self::happens(env, probability) {
             mark(&mut self.stats, &mut packet, DropCause::DualPi2);
         }
         Some(packet)
@@ -221,7 +221,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
     #[inline]
     fn judge_classic<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> Option<Packet<H>> {
         let base = self.controller.base;
-        if !Self::coin(env, base * base) {
+        if !Self::happens(env, base * base) {
             return Some(packet);
         }
         let ecn = self.params.ecn && self.params.coupling * base < 1.0;
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(params.ramp(Time::ZERO), 0.0);
     }
 
-    /// Every coin falls on the packet; drops are forgotten.
+    /// Every draw is 0, so that it drops; drops are forgotten.
     struct Unlucky;
 
     impl Env<u32> for Unlucky {

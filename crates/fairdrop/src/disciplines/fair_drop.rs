@@ -1,4 +1,5 @@
-//! `FairDrop`: what exceeds a flow's virtual queue in a shadow system with fair shares is dropped; the rest waits in one FIFO.
+//! `FairDrop`: what exceeds a flow's virtual queue in a shadow system with fair shares is dropped; the rest waits in
+//! one FIFO.
 //!
 //! The shadow is a fluid system that serves all flows with something left in it at once, each alike, at `theta` times the
 //! rate of the link. An arrival is dropped whose flow has more than `threshold` left there; one that is queued is added to
@@ -24,11 +25,11 @@ params! {
     /// Parameters of [`FairDrop`].
     pub struct FairDropParams {
         limit;
-        /// What a flow may have left in the shadow for its next packet to be queued (VQthresh).
+        /// Most backlog of a flow in the shadow at which its next packet is queued (VQthresh).
         threshold: u32 = 10000 B, Bytes(0, 1_000_000_000), AUTHORS;
-        /// Rate of the shadow, as a part of the link's: below 1 the FIFO is kept short (theta).
+        /// Rate of the shadow as a fraction of the link's (theta); below 1 it keeps the FIFO short.
         theta: f64 = 1, NumberAbove(0.0, 1.0), AUTHORS;
-        /// Flows that the shadow has room for; packets of others are queued where there is room.
+        /// Capacity of the shadow, in flows; packets of other flows are queued where there is room.
         max_flows: u32 = 4096, Integer(1, 1_048_576), "Addanki et al. 2018: the authors' program for VPP";
         fields {
             /// Rate of the link, bit/s.

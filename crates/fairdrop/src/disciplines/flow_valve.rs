@@ -34,11 +34,11 @@ params! {
     pub struct FlowValveParams {
         /// The queue behind the valve; a flow's loss must be above `max_p` for its valve to shut.
         base red: RedParams;
-        /// A valve opens for a packet that comes more than this after the one before.
+        /// Silence after which a valve opens.
         back_off: Time = 1 s, Seconds(0.0, 1000.0), ALTQ;
-        /// A flow is forgotten more than this after its last drop; at least back_off.
+        /// Time after its last drop at which a flow is forgotten; at least back_off.
         forget_after: Time = 3 s, Seconds(0.0, 1000.0), ALTQ;
-        /// Flows that are remembered: the last ones dropped.
+        /// Number of flows remembered: those dropped most recently.
         max_flows: u32 = 64, Integer(1, MOST_FLOWS as i64), ALTQ;
     }
 }

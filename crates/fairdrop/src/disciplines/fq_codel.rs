@@ -223,11 +223,11 @@ pub const fn slots_for(limit: u32) -> usize {
 }
 
 words! {
-    /// Whose bytes a queue's `mtu` is compared with.
+    /// Backlog that a queue's `mtu` is compared with.
     pub enum MtuBacklog {
-        /// Those of the queue.
+        /// That of the queue.
         Queue = "queue",
-        /// Those of all queues.
+        /// That of all queues.
         All = "all",
     }
 }
@@ -235,18 +235,18 @@ words! {
 params! {
     /// Parameters of [`FqCoDel`].
     pub struct FqCoDelParams {
-        /// Those of every queue; `limit` is that of all of them together.
+        /// Parameters of every queue; `limit` holds for all of them together.
         base codel: CoDelParams;
-        /// Queues that flows are hashed into.
+        /// Number of queues that flows are hashed into.
         queues: u32 = 1024, Integer(1, MOST_QUEUES as i64),
             "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.5";
-        /// Bytes that a queue may send more at each turn.
+        /// Bytes added to a queue's allowance per turn.
         quantum: u32 = 1514 B, Bytes(1, MOST_QUANTUM as u64), "RFC 8290, 5.2.4";
-        /// Most packets of the fattest queue that are dropped at once when the buffer is full.
+        /// Most packets dropped at once from the fattest queue when the buffer is full.
         drop_batch: u32 = 64, Integer(1, MOST_DROPPED as i64) => "packets", "RFC 8290, 4.1";
-        /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
+        /// Hash key, combined with that of the host; it determines which flows share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
-        /// The waiting bytes that mtu is compared with: those of the queue, or of all queues, as in Linux. With all, a queue of
+        /// Backlog that mtu is compared with: that of the queue, or of all queues, as in Linux. With all, a queue of
         /// one packet can drop it while others are long.
         mtu_backlog: MtuBacklog = "queue", Choice(MtuBacklog::WORDS),
             "RFC 8289, 5.6; all: Linux, sch_fq_codel.c, fq_codel_dequeue";

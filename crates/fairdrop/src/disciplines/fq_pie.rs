@@ -27,17 +27,17 @@ const LINUX: &str = "Linux, net/sched/sch_fq_pie.c";
 params! {
     /// Parameters of [`FqPie`].
     pub struct FqPieParams {
-        /// Those of every queue; `limit` is that of all of them together.
+        /// Parameters of every queue; `limit` holds for all of them together.
         base pie: PieParams;
-        /// Queues that flows are hashed into.
+        /// Number of queues that flows are hashed into.
         queues: u32 = 1024, Integer(1, MOST_QUEUES as i64), LINUX;
-        /// Bytes that a queue may send more at each turn.
+        /// Bytes added to a queue's allowance per turn.
         quantum: u32 = 1514 B, Bytes(1, MOST_QUANTUM as u64), "Linux, net/sched/sch_fq_pie.c: the link's packet size";
         /// Mark ECN-capable packets where others are dropped early, while the probability is at most `ecn_prob`.
         ecn: bool = false, Switch, LINUX;
-        /// Above this probability ECN-capable packets are dropped as well.
+        /// Drop probability above which ECN-capable packets are dropped as well.
         ecn_prob: f64 = 0.1, Number(0.0, 1.0), "Linux, net/sched/sch_fq_pie.c; RFC 8033, 5.1";
-        /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
+        /// Hash key, combined with that of the host; it determines which flows share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
     }
 }
@@ -108,7 +108,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> FqPie<H, P, 
         state.map_or(0.0, PieState::probability)
     }
 
-    /// Whether the coin of its queue lets an arrival in. Marks it where it would have been dropped and may be marked.
+    /// Whether the random drop of its queue admits an arrival. Marks it where it would have been dropped and may be marked.
     #[inline]
     fn admits<E: Env<H>>(&mut self, queue: u32, packet: &mut Packet<H>, env: &mut E) -> bool {
         let (params, bytes, now) = (&self.params, self.pool.bytes(queue), env.now());

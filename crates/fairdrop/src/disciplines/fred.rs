@@ -27,9 +27,9 @@ pub struct FredFlow {
 params! {
     /// Parameters of [`Fred`].
     pub struct FredParams {
-        /// The average, its thresholds and the coin; `min_th` is also the most packets of one flow.
+        /// The average, its thresholds, and the early-drop test; `min_th` is also the most packets of one flow.
         base red: RedParams;
-        /// Packets that a flow may have waiting without being dropped at random: 2 for small buffers, 4 for large.
+        /// Backlog of a flow up to which it is not dropped at random: 2 for small buffers, 4 for large.
         min_q: u32 = 4, Integer(1, 1_073_741_816) => "packets", LIN_1997;
         /// While the average is at red.max_th or above, let every flow have two packets waiting instead of dropping
         /// every arrival.
@@ -105,14 +105,14 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Fred<H, S, F> {
         waiting >= most || (long && waiting > 2.0 * mean) || (waiting >= mean && flow.strikes > 1)
     }
 
-    /// What RED does with an arrival of `flow`. Its coin is only for flows that can lose a packet and recover.
+    /// What RED does with an arrival of `flow`. Only flows that can lose a packet and recover are dropped at random.
     #[inline]
-    fn red_verdict<E: Env<H>>(&mut self, flow: FredFlow, len: u32, env: &mut E) -> Option<DropCause> {
+    fn red_decision<E: Env<H>>(&mut self, flow: FredFlow, len: u32, env: &mut E) -> Option<DropCause> {
         let robust = f64::from(flow.waiting) >= self.mean_flow().max(f64::from(self.params.min_q));
         let waiting = self.queue.fifo.len();
-        let verdict = self.queue.state.verdict_if(robust, &self.params.red, waiting, len, env);
+        let decision = self.queue.state.decision_if(robust, &self.params.red, waiting, len, env);
         // A flow with two packets waiting has its share under `many_flows` and does not come here.
-        verdict.filter(|&cause| cause == DropCause::RedEarly || !self.params.many_flows)
+        decision.filter(|&cause| cause == DropCause::RedEarly || !self.params.many_flows)
     }
 }
 
@@ -131,7 +131,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Discipline<H> for 
             self.queue.drop(packet, DropCause::FredLimit, env);
             return;
         }
-        if let Some(cause) = self.red_verdict(flow, packet.meta.len, env) {
+        if let Some(cause) = self.red_decision(flow, packet.meta.len, env) {
             self.queue.drop(packet, cause, env);
             return;
         }

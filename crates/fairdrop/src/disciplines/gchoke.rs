@@ -5,8 +5,8 @@
 //! matched is dropped, and so is the arrival. A flow that holds the share q of the queue loses about 1 / (1 - q) packets
 //! of it with each arrival that is met, where CHOKe takes one.
 //!
-//! Source: A. Eshete, Y. Jiang, "Protection from unresponsive flows with geometric CHOKe", 2012 (arXiv 1202.0789), of which
-//! the summary was at hand; the bound on the draws and its value are from memory.
+//! Source: A. Eshete, Y. Jiang, "Protection from unresponsive flows with geometric CHOKe", 2012 (arXiv 1202.0789),
+//! known here from its summary; the bound on the draws and its value are from memory.
 
 use super::red::{RedParams, RedQueue, red_queue_calls};
 use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError};
@@ -16,9 +16,9 @@ use crate::storage::{LeakyFifo, Slot, Storage};
 params! {
     /// Parameters of [`GChoke`].
     pub struct GChokeParams {
-        /// The average, its thresholds and what unmatched arrivals meet.
+        /// The average, its thresholds, and the early-drop test for unmatched arrivals.
         base red: RedParams;
-        /// Most candidates of one arrival (maxcomp): each match draws one more; 1 is CHOKe.
+        /// Most candidates per arrival (maxcomp): each match draws one more; 1 is CHOKe.
         max_draws: u32 = 5, Integer(1, 1_073_741_816) => "packets", "Eshete, Jiang 2012, from memory";
     }
 }
@@ -63,8 +63,8 @@ impl<H, S: Storage<Slot<H>>> GChoke<H, S> {
         &self.queue.fifo
     }
 
-    /// Draws for an arrival of `flow` until a candidate is of another one; drops those before it. Returns whether there
-    /// was any.
+    /// Draws for an arrival of `flow` until a candidate is of another one; drops those before it. Returns whether any
+    /// matched.
     #[inline]
     fn drop_matches<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
         let mut matched = false;

@@ -3,10 +3,10 @@
 //! A flow that holds the share q of the queue fails a trial with probability q^`level`, so that losses fall ever more on
 //! those who hold most, the larger the level; the queue keeps what it has. How many trials an arrival has is steered by
 //! the queue: every `t_update` the number is multiplied by 1 + `step` where more waits than the part `target` of the
-//! buffer, and divided by it otherwise. Its fraction makes one more trial by a coin.
+//! buffer, and divided by it otherwise. Its fraction is the probability of one more trial.
 //!
-//! Source: R. Stanojevic, R. Shorten, "Beyond CHOKe: stateless fair queueing", NET-COOP 2007, of which the summary was at
-//! hand. The trials, and how they are steered, are from memory.
+//! Source: R. Stanojevic, R. Shorten, "Beyond CHOKe: stateless fair queueing", NET-COOP 2007, known here from its
+//! summary. The trials, and how they are steered, are from memory.
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
@@ -24,13 +24,13 @@ params! {
     /// Parameters of [`Mlc`].
     pub struct MlcParams {
         limit;
-        /// Packets of each trial (l): all of them must be of the arrival's flow.
+        /// Packets per trial (l), all of which must be of the arrival's flow.
         level: u32 = 2, Integer(1, 16) => "packets", "Stanojevic, Shorten 2007";
         /// Time between updates of the number of trials.
         t_update: Time = 100 ms, Seconds(1e-9, 1000.0), FROM_MEMORY;
-        /// Part by which an update makes the number of trials larger or smaller.
+        /// Relative step of the number of trials at an update.
         step: f64 = 0.01, NumberAbove(0.0, 1.0), FROM_MEMORY;
-        /// Part of the buffer above which the number of trials rises.
+        /// Fraction of the buffer above which the number of trials rises.
         target: f64 = 0.5, Number(0.0, 1.0), "chosen here";
         /// Most trials of an arrival, and one over the fewest.
         max_trials: u32 = 64, Integer(1, 1024), "chosen here: the paper's are not known to have a bound";

@@ -12,7 +12,7 @@ pub(super) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: 
     env.dropped(packet, cause);
 }
 
-/// Marks the packet where `ecn` says so and it is ECN-capable (RFC 3168), and gives it back; otherwise drops it.
+/// Marks the packet where `ecn` is set and it is ECN-capable (RFC 3168), and gives it back; otherwise drops it.
 #[inline]
 pub(super) fn mark_or_drop<H, E: Env<H>>(
     stats: &mut Stats,

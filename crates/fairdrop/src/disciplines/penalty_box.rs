@@ -41,20 +41,20 @@ params! {
     pub struct PenaltyBoxParams {
         /// The queue behind the filter.
         base red: RedParams;
-        /// Flows put into the box: those above the rate of TCP (unfriendly) or, of these, those with more than
-        /// ln(3n)/n of the drops.
+        /// Test for the box: above the rate of TCP (unfriendly), or that and more than ln(3n)/n of the drops
+        /// (disproportionate).
         test: PenaltyTest = "disproportionate", Choice(PenaltyTest::WORDS), FLOYD_1999;
         /// Time over which drops are counted.
         interval: Time = 5 s, Seconds(1e-6, 1000.0), CHOSEN;
-        /// Nobody is put into the box after an interval with fewer drops of RED.
+        /// Fewest drops of RED in an interval after which flows are put into the box.
         min_drops: u32 = 20, Integer(1, 1_000_000) => "packets", CHOSEN;
         /// Shortest round trip time of the TCP flow that others are compared with.
         rtt: Time = 40 ms, Seconds(1e-6, 1000.0), CHOSEN;
-        /// Part of the link that all flows in the box share.
+        /// Fraction of the link that all flows in the box share.
         penalty_share: f64 = 0.05, Number(0.0, 1.0), CHOSEN;
-        /// Packets of mean size that they may send at once.
+        /// Burst of the flows in the box, in packets of mean size.
         penalty_burst: f64 = 5 p, Packets(0.0, 1e6), CHOSEN;
-        /// Flows that are remembered; drops of others are not noted while there is no room.
+        /// Number of flows remembered; drops of others are not counted while the table is full.
         max_flows: u32 = 250, Integer(1, MOST_FLOWS as i64), CHOSEN;
     }
 }

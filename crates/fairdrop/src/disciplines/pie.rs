@@ -96,7 +96,7 @@ params! {
     /// Parameters of [`Pie`].
     pub struct PieParams {
         limit;
-        /// Waiting time that the drop probability steers to.
+        /// Waiting time that the controller aims at.
         target: Time = 15 ms, Seconds(0.0, 1000.0), "RFC 8033, appendix A";
         /// Time between updates of the drop probability.
         t_update: Time = 15 ms, Seconds(1e-9, 1000.0), "RFC 8033, 4.2";
@@ -104,9 +104,9 @@ params! {
         alpha: f64 = 0.125, Number(0.0, 1e6) => "1/s", "RFC 8033, 4.2";
         /// Weight of the change of the waiting time since the last update.
         beta: f64 = 1.25, Number(0.0, 1e6) => "1/s", "RFC 8033, 4.2";
-        /// How long nothing is dropped early once a quiet time ends.
+        /// Time without early drops once a quiet time ends.
         max_burst: Time = 150 ms, Seconds(0.0, 1000.0), "RFC 8033, 4.4";
-        /// Nothing is dropped early while at most two packets of this size wait.
+        /// Packet size of the exemption: no early drops while at most two packets of this size wait.
         mean_packet_size: u32 = 1024 B, Bytes(0, 65_535), "RFC 8033, 4.1";
         /// Raise the probability by at most 0.02 per update once it is 0.1.
         cap: bool = true, Switch, "RFC 8033, 5.5";
@@ -298,10 +298,10 @@ mod tests {
     use crate::storage::leaky_fifo::slots_for;
     use std::{vec, vec::Vec};
 
-    /// A coin that is always the same, and how often it was tossed.
-    struct Coin(u64, u32);
+    /// A draw that is always the same, and the number of draws.
+    struct Draws(u64, u32);
 
-    impl Env<u32> for Coin {
+    impl Env<u32> for Draws {
         fn now(&self) -> Time {
             Time::ZERO
         }
@@ -341,37 +341,37 @@ mod tests {
         pie
     }
 
-    fn drops_early(pie: &mut Pie<u32, Vec<Slot<u32>>>, coin: &mut Coin) -> bool {
-        pie.state.drops_early(&pie.params, pie.fifo.bytes(), coin)
+    fn drops_early(pie: &mut Pie<u32, Vec<Slot<u32>>>, draws: &mut Draws) -> bool {
+        pie.state.drops_early(&pie.params, pie.fifo.bytes(), draws)
     }
 
     fn plain() -> PieParams {
         PieParams { limit: 10, mean_packet_size: 1500, derandomise: false, ..PieParams::default() }
     }
 
-    /// Low delay spares arrivals below 0.2, not at it; a coin as high as the probability keeps the packet.
+    /// Low delay spares arrivals below 0.2, not at it; a draw as high as the probability keeps the packet.
     #[test]
     fn bounds_of_the_probability_are_strict() {
         let half = 1 << 63;
-        for (probability, tossed) in [(0.2, 1), (0.2 - 1e-12, 0)] {
-            let mut coin = Coin(u64::MAX, 0);
-            assert!(!drops_early(&mut pie(plain(), probability), &mut coin));
-            assert_eq!(coin.1, tossed, "{probability}");
+        for (probability, drawn) in [(0.2, 1), (0.2 - 1e-12, 0)] {
+            let mut draws = Draws(u64::MAX, 0);
+            assert!(!drops_early(&mut pie(plain(), probability), &mut draws));
+            assert_eq!(draws.1, drawn, "{probability}");
         }
-        assert!(!drops_early(&mut pie(plain(), 0.5), &mut Coin(half, 0)));
-        assert!(drops_early(&mut pie(plain(), 0.5), &mut Coin(half - (1 << 11), 0)));
+        assert!(!drops_early(&mut pie(plain(), 0.5), &mut Draws(half, 0)));
+        assert!(drops_early(&mut pie(plain(), 0.5), &mut Draws(half - (1 << 11), 0)));
     }
 
     /// What has added up to 0.85 may be dropped for, and to 8.5 must (5.4).
     #[test]
     fn what_adds_up_is_compared_as_the_rfc_says() {
-        for (before, dropped, tossed) in
+        for (before, dropped, drawn) in
             [(0.85 - 0.25, true, 1), (0.85 - 0.251, false, 0), (8.25, true, 0), (8.249, false, 1)]
         {
             let mut pie = pie(PieParams { derandomise: true, ..plain() }, 0.25);
             pie.state.accumulated = before;
-            let mut coin = Coin(if before < 1.0 { 0 } else { u64::MAX }, 0);
-            assert_eq!((drops_early(&mut pie, &mut coin), coin.1), (dropped, tossed), "{before}");
+            let mut draws = Draws(if before < 1.0 { 0 } else { u64::MAX }, 0);
+            assert_eq!((drops_early(&mut pie, &mut draws), draws.1), (dropped, drawn), "{before}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! RED, random early detection.
 //!
-//! An exponentially weighted average of the queue decides: below `min_th` every packet is queued, from `max_th` on
-//! every packet is dropped, between them a coin whose bias grows with the average and with the packets since the
-//! last early drop, which spaces drops evenly.
+//! An exponentially weighted average of the queue decides: below `min_th` every packet is queued, from `max_th` every
+//! packet is dropped, and between them a packet is dropped with a probability that grows with the average and with the
+//! packets since the last early drop, which spaces drops evenly.
 //!
 //! Source: S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions
 //! on Networking 1(4), 1993. Gentle region: S. Floyd, "Recommendation on using the gentle variant of RED", 2000.
@@ -23,9 +23,9 @@ params! {
     /// Parameters of [`Red`], and of the average and congestion test inside CHOKe.
     pub struct RedParams {
         limit;
-        /// Average queue from which packets may be dropped early (and, under CHOKe, are compared).
+        /// Average queue length from which packets may be dropped early (and, under CHOKe, are compared).
         min_th: f64 = 100 p, Packets(0.0, f64::INFINITY), "Pan, Prabhakar, Psounis 2000, III.A";
-        /// Average queue from which every unmatched arrival is dropped; above min_th.
+        /// Average queue length from which every unmatched arrival is dropped; above min_th.
         max_th: f64 = 200 p, Packets(0.0, f64::INFINITY), "Pan, Prabhakar, Psounis 2000, III.A";
         /// Early-drop probability as the average reaches max_th, before drops are spaced.
         max_p: f64 = 0.1, Number(0.0, 1.0), "ns-2 default since 1997 (linterm_ 10); Floyd, Jacobson 1993 use 0.02";
@@ -43,8 +43,8 @@ params! {
         ns2_compat: bool = false, Switch, "ns-2 red.cc";
         /// Scale the early-drop probability with packet size / mean_packet_size.
         byte_mode: bool = false, Switch, FLOYD_1993;
-        /// Mark ECN-capable packets and queue them where others are dropped early or from max_th on; matches and
-        /// overflows are dropped.
+        /// Mark and queue ECN-capable packets where others are dropped early or above max_th; matches and overflows are
+        /// dropped.
         ecn: bool = false, Switch, "Floyd 1994; RFC 3168, 5 and 7";
         fields {
             /// Time the link takes for a packet of mean size: an idle link counts as that many arrivals to an empty queue.
@@ -96,17 +96,17 @@ impl RedParams {
         self.ecn && ecn != Ecn::NotCapable
     }
 
-    /// No switch changes the coin between the thresholds.
+    /// No switch changes the drop probability between the thresholds.
     #[inline]
     pub(crate) fn is_common(&self) -> bool {
         !(self.ns2_compat || self.byte_mode || self.wait || self.independent)
     }
 }
 
-/// How far over the average a bound on the bias reaches, in parts of its distance from `min_th`.
+/// How far over the average a bound on the probability reaches, in parts of its distance from `min_th`.
 const BOUND_STEP: f64 = 1.0 / 16.0;
 
-/// Average queue and the memory of the coin: RED without its FIFO.
+/// Average queue and spacing of early drops: RED without its FIFO.
 #[derive(Clone, Debug)]
 pub(crate) struct RedState {
     pub(crate) avg: f64,
@@ -114,7 +114,7 @@ pub(crate) struct RedState {
     keep: f64,
     /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
     count: i64,
-    /// Up to this average, `1 / p_b` is at least `most_spacing`: see [`Self::common_verdict`].
+    /// Up to this average, `1 / p_b` is at least `most_spacing`: see [`Self::common_decision`].
     bounded_to: f64,
     most_spacing: f64,
     /// When the link went idle; `None` while it is busy or packets wait.
@@ -169,7 +169,7 @@ impl RedState {
         self.avg = self.keep * self.avg + params.w_q * length;
     }
 
-    /// Below `min_th`: nothing is dropped early, and the coin forgets.
+    /// Below `min_th`: nothing is dropped early, and the spacing starts over.
     #[inline(always)]
     pub(crate) fn below_min_th(&mut self, params: &RedParams) -> bool {
         let below = self.avg < params.min_th;
@@ -181,19 +181,19 @@ impl RedState {
 
     /// What RED does with an arrival of `len` bytes that finds `waiting` packets; `None` keeps it.
     #[inline(always)]
-    pub(crate) fn verdict<H, E: Env<H>>(
+    pub(crate) fn decision<H, E: Env<H>>(
         &mut self,
         params: &RedParams,
         waiting: u32,
         len: u32,
         env: &mut E,
     ) -> Option<DropCause> {
-        self.verdict_if(true, params, waiting, len, env)
+        self.decision_if(true, params, waiting, len, env)
     }
 
-    /// The same, with a coin for those of `may_drop_early` only; the others are counted.
+    /// The same, where only arrivals with `may_drop_early` are dropped at random; the others are counted.
     #[inline(always)]
-    pub(crate) fn verdict_if<H, E: Env<H>>(
+    pub(crate) fn decision_if<H, E: Env<H>>(
         &mut self,
         may_drop_early: bool,
         params: &RedParams,
@@ -205,18 +205,18 @@ impl RedState {
             return None;
         }
         if params.is_common() && may_drop_early {
-            return self.common_verdict(params, env);
+            return self.common_decision(params, env);
         }
-        self.other_verdict(may_drop_early, params, waiting, len, env)
+        self.other_decision(may_drop_early, params, waiting, len, env)
     }
 
-    /// The verdict from `min_th` on with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to then.
+    /// The decision from `min_th` with the probability of 1993 and no switch: what [`Self::other_decision`] comes to then.
     ///
-    /// A packet is kept where the coin is `p_b / (1 - count p_b)` or more, that is, `1 / (1 / p_b - count)`. A bound on
+    /// A packet is kept where the draw is `p_b / (1 - count p_b)` or more, that is, `1 / (1 / p_b - count)`. A bound on
     /// `p_b` that holds for a range of averages keeps nearly all of them without the divisions; the margin is far above any
     /// rounding.
     #[inline(always)]
-    pub(crate) fn common_verdict<H, E: Env<H>>(
+    pub(crate) fn common_decision<H, E: Env<H>>(
         &mut self,
         params: &RedParams,
         env: &mut E,
@@ -227,40 +227,40 @@ impl RedState {
                 self.count = 0;
                 return Some(DropCause::RedForced);
             }
-            return self.unbounded_verdict(params, env);
+            return self.unbounded_decision(params, env);
         }
         self.count += 1;
-        let coin = unit_interval(env.random(Stream::EarlyDrop));
-        if coin * (self.most_spacing - self.count as f64) > 1.0 + 1e-9 {
+        let u = unit_interval(env.random(Stream::EarlyDrop));
+        if u * (self.most_spacing - self.count as f64) > 1.0 + 1e-9 {
             return None;
         }
-        self.toss(params, coin)
+        self.decide(params, u)
     }
 
-    /// The verdict of a `coin` already drawn, by the bias itself.
+    /// The decision for a random draw `u`, by the probability itself.
     #[inline(never)]
-    fn toss(&mut self, params: &RedParams, coin: f64) -> Option<DropCause> {
+    fn decide(&mut self, params: &RedParams, u: f64) -> Option<DropCause> {
         self.bound(params);
         let p_b = params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th);
-        if coin >= spaced(params, p_b, self.count as f64) {
+        if u >= spaced(params, p_b, self.count as f64) {
             return None;
         }
         self.count = 0;
         Some(DropCause::RedEarly)
     }
 
-    /// The verdict where no bound holds.
+    /// The decision where no bound holds.
     #[inline(never)]
-    fn unbounded_verdict<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
+    fn unbounded_decision<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
         // From `max_th` on, when gentle, none is needed, and the last one still holds for the averages that it is for.
         if self.avg < params.max_th {
             self.bound(params);
         }
         // Without switches neither the queue nor the length is looked at.
-        self.other_verdict(true, params, 0, 0, env)
+        self.other_decision(true, params, 0, 0, env)
     }
 
-    /// Bounds the bias for averages up to a little over this one.
+    /// Bounds the probability for averages up to a little over this one.
     fn bound(&mut self, params: &RedParams) {
         let bounded_to = (self.avg + BOUND_STEP * (self.avg - params.min_th)).min(params.max_th);
         let p_b = params.max_p * (bounded_to - params.min_th) / (params.max_th - params.min_th);
@@ -270,9 +270,9 @@ impl RedState {
         self.most_spacing = 1.0 / p_b;
     }
 
-    /// The verdict from `min_th` on.
+    /// The decision from `min_th`.
     #[inline(never)]
-    fn other_verdict<H, E: Env<H>>(
+    fn other_decision<H, E: Env<H>>(
         &mut self,
         may_drop_early: bool,
         params: &RedParams,
@@ -332,7 +332,7 @@ impl RedState {
     }
 }
 
-/// The coin's bias `p` after `count` packets since the last early drop.
+/// The probability `p` after `count` packets since the last early drop.
 #[inline]
 fn spaced(params: &RedParams, p: f64, count: f64) -> f64 {
     let progress = count * p;
@@ -445,7 +445,7 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
         }
     }
 
-    /// Drops or marks an arrival by RED's verdict, or appends it as it is. Returns whether it was queued.
+    /// Drops or marks an arrival as RED decides, or appends it as it is. Returns whether it was queued.
     #[inline]
     pub(crate) fn admit_by_red<E: Env<H>>(
         &mut self,
@@ -453,24 +453,24 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
         packet: Packet<H>,
         env: &mut E,
     ) -> bool {
-        let verdict = self.state.verdict(params, self.fifo.len(), packet.meta.len, env);
-        self.carry_out(verdict, params, packet, env)
+        let decision = self.state.decision(params, self.fifo.len(), packet.meta.len, env);
+        self.carry_out(decision, params, packet, env)
     }
 
     /// Drops an arrival for the cause given; where that is RED's and the packet is ECN-capable, marks and appends it, but
     /// drops it as it is when the buffer is full; appends it when there is no cause. Returns whether it was queued.
     ///
-    /// Verdicts are found first and carried out here, so that only one place takes the packet: one that is handed to
+    /// Decisions are made first and carried out here, so that only one place takes the packet: one that is handed to
     /// calls out of line has to be in memory, and the path of those that are queued pays for it.
     #[inline(always)]
     pub(crate) fn carry_out<E: Env<H>>(
         &mut self,
-        verdict: Option<DropCause>,
+        decision: Option<DropCause>,
         params: &RedParams,
         mut packet: Packet<H>,
         env: &mut E,
     ) -> bool {
-        if let Some(cause) = verdict {
+        if let Some(cause) = decision {
             let is_red = matches!(cause, DropCause::RedEarly | DropCause::RedForced);
             if !(is_red && params.marks(packet.meta.ecn)) {
                 self.drop(packet, cause, env);
@@ -534,9 +534,9 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Red<H, S> {
         let (params, queue) = (&self.params, &mut self.queue);
         queue.stats.arrived.packets += 1;
         queue.state.update(params, queue.fifo.len(), env.now());
-        let verdict = queue.state.verdict(params, queue.fifo.len(), packet.meta.len, env);
+        let decision = queue.state.decision(params, queue.fifo.len(), packet.meta.len, env);
         queue.stats.arrived.bytes += u64::from(packet.meta.len);
-        queue.carry_out(verdict, params, packet, env);
+        queue.carry_out(decision, params, packet, env);
     }
 
     #[inline(always)]
@@ -558,10 +558,10 @@ mod tests {
     use crate::arithmetic::philox::Philox;
     use proptest::prelude::*;
 
-    /// One coin stream, and how often it was asked.
-    struct Coin(Philox, u32);
+    /// One random stream, and the number of draws.
+    struct Draws(Philox, u32);
 
-    impl Env<()> for Coin {
+    impl Env<()> for Draws {
         fn now(&self) -> Time {
             Time::ZERO
         }
@@ -577,9 +577,9 @@ mod tests {
 
     proptest! {
         #![proptest_config(fairdrop_reference::cases())]
-        /// The bound on the bias spares divisions and changes nothing: verdicts, count, average and random numbers.
+        /// The bound on the probability spares divisions and changes nothing: decisions, count, average and random numbers.
         #[test]
-        fn a_bound_changes_no_verdict(
+        fn a_bound_changes_no_decision(
             min_th in 0.0..20.0,
             width in prop_oneof![Just(f64::INFINITY), Just(1e-9), 0.1..30.0],
             max_p in prop_oneof![Just(0.0), Just(1.0), 1e-6..1e-3, 0.0..=1.0],
@@ -591,7 +591,7 @@ mod tests {
         ) {
             let params = RedParams { min_th, max_th: min_th + width, max_p, w_q, gentle, ..RedParams::default() };
             let (mut bounded, mut plain) = (RedState::new(&params), RedState::new(&params));
-            let mut coins = [Coin(Philox::new(seed, 0, 0), 0), Coin(Philox::new(seed, 0, 0), 0)];
+            let mut draws = [Draws(Philox::new(seed, 0, 0), 0), Draws(Philox::new(seed, 0, 0), 0)];
             for (waiting, times) in lengths {
                 for _ in 0..times {
                     bounded.sample(&params, waiting);
@@ -600,10 +600,10 @@ mod tests {
                         prop_assert!(bounded.below_min_th(&params));
                         continue;
                     }
-                    let verdict = bounded.common_verdict(&params, &mut coins[0]);
-                    prop_assert_eq!(verdict, plain.other_verdict(true, &params, waiting, 1000, &mut coins[1]));
+                    let decision = bounded.common_decision(&params, &mut draws[0]);
+                    prop_assert_eq!(decision, plain.other_decision(true, &params, waiting, 1000, &mut draws[1]));
                     prop_assert_eq!((bounded.count, bounded.avg), (plain.count, plain.avg));
-                    prop_assert_eq!(coins[0].1, coins[1].1);
+                    prop_assert_eq!(draws[0].1, draws[1].1);
                 }
             }
         }
@@ -614,15 +614,15 @@ mod tests {
     fn the_bound_decides_nearly_every_coin() {
         let params = RedParams::default();
         let mut state = RedState::new(&params);
-        let mut coin = Coin(Philox::new(1, 0, 0), 0);
+        let mut draws = Draws(Philox::new(1, 0, 0), 0);
         state.avg = 150.0;
         let mut by_bound = 0;
         for _ in 0..100_000 {
             state.sample(&params, 150);
             let room = state.most_spacing - state.count as f64 - 1.0;
-            let at = unit_interval(coin.0.clone().next_u64());
+            let at = unit_interval(draws.0.clone().next_u64());
             by_bound += u32::from(state.avg < state.bounded_to && at * room > 1.0 + 1e-9);
-            let _ = state.common_verdict::<(), _>(&params, &mut coin);
+            let _ = state.common_decision::<(), _>(&params, &mut draws);
         }
         assert!(by_bound > 80_000, "{by_bound} of 100000");
     }

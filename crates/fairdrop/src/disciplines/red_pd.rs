@@ -46,13 +46,13 @@ params! {
     pub struct RedPdParams {
         /// The queue behind the filter.
         base red: RedParams;
-        /// Round trip time of the TCP flow whose rate at the present loss others are held to (R).
+        /// Round trip time of the reference TCP flow, whose rate at the current loss limits others (R).
         target_rtt: Time = 40 ms, Seconds(1e-6, 1000.0), MAHAJAN_2001;
-        /// Lists of dropped flows that are kept.
+        /// Number of lists of dropped flows kept.
         lists: u32 = 5, Integer(1, MAX_LISTS as i64), MAHAJAN_2001;
-        /// Lists a flow must be in to be monitored; at most lists.
+        /// Number of lists that a monitored flow is in; at most lists.
         appearances: u32 = 3, Integer(1, MAX_LISTS as i64), MAHAJAN_2001;
-        /// Flows that are remembered, monitored or in a list; drops of others are not noted while there is no room.
+        /// Number of flows remembered, monitored or in a list; drops of others are not counted while the table is full.
         max_flows: u32 = 250, Integer(1, MOST_FLOWS as i64), "ns-2, tcl/ex/red-pd: 50 in each list";
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Packets within the profile that a flow has paid for (IN) are judged by the average number of IN packets waiting,
 //! all others (OUT) by the average of the whole queue, with thresholds of their own. OUT packets are dropped first and
-//! never move the average that IN packets are judged by. The class of a packet says which it is.
+//! never move the average that IN packets are judged by. The class of a packet determines its kind.
 //!
 //! Source: D. Clark, W. Fang, "Explicit allocation of best-effort packet delivery service", IEEE/ACM Transactions on
 //! Networking 6(4), 1998, section III. Switch for the form that ns-2 gives it: `ns2_compat`.
@@ -18,17 +18,17 @@ const WEN_2005: &str = "Wen, Fang, Sun 2005, III";
 params! {
     /// Parameters of [`Rio`].
     pub struct RioParams {
-        /// Thresholds and probability of OUT packets, and what both kinds share.
+        /// Thresholds and probability of OUT packets, and the parameters common to both kinds.
         base red: RedParams;
-        /// Average number of IN packets from which IN packets may be dropped early.
+        /// Average number of IN packets from which they may be dropped early.
         min_th_in: f64 = 110 p, Packets(0.0, f64::INFINITY), WEN_2005;
-        /// Average number of IN packets from which every IN packet is dropped; above min_th_in.
+        /// Average number of IN packets from which all of them are dropped; above min_th_in.
         max_th_in: f64 = 210 p, Packets(0.0, f64::INFINITY), WEN_2005;
         /// Early-drop probability of IN packets as their average reaches max_th_in, before drops are spaced.
         max_p_in: f64 = 0.01, Number(0.0, 1.0), WEN_2005;
         /// Lowest priority class that is IN; packets of the classes below are OUT.
         in_class: u32 = 1, Integer(0, 255), "chosen here, so that class 0 is OUT; Clark, Fang 1998 have one bit";
-        /// Move both averages as IN packets arrive only; OUT packets are judged by the last one.
+        /// Update both averages at arrivals of IN packets only; OUT packets are tested against the last average.
         ns2_compat: bool = false, Switch, "ns-2 rio.cc";
     }
 }
@@ -66,11 +66,11 @@ impl RioParams {
 pub struct Rio<H, S> {
     params: RioParams,
     params_in: RedParams,
-    /// Average of the IN packets waiting, and their coin.
+    /// Average of the IN packets waiting, and the spacing of their drops.
     state_in: RedState,
     /// IN packets waiting.
     waiting_in: u32,
-    /// The FIFO, with the average of the whole queue and the coin of OUT packets.
+    /// The FIFO, with the average of the whole queue and the spacing of OUT packets' drops.
     queue: RedQueue<H, S>,
 }
 
@@ -111,7 +111,7 @@ impl<H, S: Storage<Slot<H>>> Rio<H, S> {
     fn admit_in<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let len = packet.meta.len;
         self.state_in.update(&self.params_in, self.waiting_in, env.now());
-        if let Some(cause) = self.state_in.verdict(&self.params_in, self.waiting_in, len, env) {
+        if let Some(cause) = self.state_in.decision(&self.params_in, self.waiting_in, len, env) {
             drop_packet(&mut self.queue.stats, env, packet, cause);
             return;
         }

@@ -30,7 +30,7 @@ const FENG_2001: &str = "Feng, Kandlur, Saha, Shin 2001";
 const LINUX: &str = "Linux, net/sched/sch_sfb.c; the parameter is that of Feng et al. 2001";
 
 words! {
-    /// Which bins have to be full for an arrival to be dropped.
+    /// Bins that must be full for an arrival to be dropped.
     pub enum FullBins {
         /// One of its bins, with more than `bin_size` packets.
         One = "one",
@@ -43,31 +43,31 @@ params! {
     /// Parameters of [`Sfb`].
     pub struct SfbParams {
         limit;
-        /// Hash functions (L).
+        /// Number of hash functions (L).
         levels: u32 = 2, Integer(1, MAX_LEVELS as i64), FENG_2001;
-        /// Bins of each hash function (N).
+        /// Number of bins per hash function (N).
         bins: u32 = 23, Integer(1, MAX_BINS as i64), FENG_2001;
-        /// Packets of a bin that may wait; an arrival that finds more is dropped and raises the probability. With full = all,
-        /// one that finds as many raises it.
+        /// Packets that may wait in a bin; an arrival that finds more is dropped and raises the probability. With full
+        /// = all, one that finds this many raises it.
         bin_size: u32 = 20 p, Packets(0.0, 1e9), LINUX;
-        /// Which bins of an arrival have to be full so that it is dropped for it: one, with more than bin_size, or all, with max
+        /// Bins of an arrival that must be full for it to be dropped: one, with more than bin_size, or all, with max
         /// packets each. With all, as in Linux, an arrival at a full buffer moves no probability, and the set that is being
         /// warmed up learns from flows of probability 1 alone.
         full: FullBins = "one", Choice(FullBins::WORDS),
             "Feng, Kandlur, Saha, Shin 2001, figure 2; all: Linux, sch_sfb.c, sfb_enqueue";
         /// Packets in each bin of an arrival that is dropped, with full = all.
         max: u32 = 25 p, Packets(0.0, 1e9), "Linux, net/sched/sch_sfb.c";
-        /// Rise of a bin's probability when an arrival finds more than bin_size packets in it.
+        /// Increment of a bin's probability when an arrival finds more than bin_size packets in it.
         increment: f64 = 0.001, Number(0.0, 1.0), LINUX;
-        /// Fall of a bin's probability when an arrival finds no packet in it.
+        /// Decrement of a bin's probability when an arrival finds no packet in it.
         decrement: f64 = 0.000167, Number(0.0, 1.0), LINUX;
-        /// What all flows of probability 1 may send together.
+        /// Rate that all flows of probability 1 share.
         penalty_rate: f64 = 10, Number(0.0, 1e9) => "packets/s", LINUX;
-        /// What they may send at once.
+        /// Burst of the flows of probability 1.
         penalty_burst: f64 = 20 p, Packets(0.0, 1e9), LINUX;
         /// Time between changes of the hash functions; 0 for never.
         rehash: Time = 600 s, Seconds(0.0, 86_400.0), LINUX;
-        /// For how long before a change the next set of bins is kept as well; at most rehash, unless that is 0.
+        /// Time before a change from which the next set of bins is kept as well; at most rehash, unless that is 0.
         warm_up: Time = 60 s, Seconds(0.0, 86_400.0), LINUX;
     }
 }
@@ -291,7 +291,7 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
 
     /// Why an arrival of `flow` is dropped although it would fit.
     #[inline]
-    fn verdict<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
+    fn decision<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
         let (full, probability) = self.update(flow);
         if full {
             return Some(DropCause::Sfb);
@@ -335,7 +335,7 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Discipline<H> for Sfb<H, S, B> 
         }
         self.move_hashes(env);
         let flow = packet.meta.flow;
-        if let Some(cause) = self.verdict(flow, env) {
+        if let Some(cause) = self.decision(flow, env) {
             drop_packet(&mut self.stats, env, packet, cause);
             return;
         }

@@ -1,8 +1,9 @@
 //! SFQ, stochastic fairness queueing: flows are hashed into a fixed number of queues that take turns.
 //!
 //! Flows that share a queue share its turns. The hash has a key, that of the host and `salt`, and changes every
-//! `perturb`, so that flows do not share for ever. Waiting packets are then dealt out anew, which keeps the order of each flow. Turns and the full
-//! buffer are those of [DRR](super::drr): fair in bytes, where the paper serves a packet at each turn.
+//! `perturb`, so that flows do not share for ever. Waiting packets are then dealt out anew, which keeps the order of
+//! each flow. Turns and the full buffer are those of [DRR](super::drr): fair in bytes, where the paper serves a packet
+//! at each turn.
 //!
 //! Changes need no timer: one that is due is made before the next call does anything else, and one that has been missed
 //! altogether is left out. A host may call `tick` as well.
@@ -29,14 +30,14 @@ params! {
     /// Parameters of [`Sfq`].
     pub struct SfqParams {
         limit;
-        /// Queues that flows are hashed into.
+        /// Number of queues that flows are hashed into.
         queues: u32 = 1024, Integer(1, MOST_QUEUES as i64),
             "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.5";
-        /// Bytes that a queue may send more at each turn; work per packet is O(1) when no packet is longer.
+        /// Bytes added to a queue's allowance per turn; work per packet is O(1) when no packet is longer.
         quantum: u32 = 1500 B, Bytes(1, MOST_QUANTUM as u64), "Shreedhar, Varghese 1996, III";
         /// Time between changes of the hash, 1 ms or more; 0 for never.
         perturb: Time = 10 s, Seconds(0.0, 1000.0), "McKenney 1990; the value is that of the documentation of Linux";
-        /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
+        /// Hash key, combined with that of the host; it determines which flows share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
     }
 }

@@ -1,7 +1,7 @@
 //! SRED, stabilized random early drop.
 //!
 //! Each arrival is compared with a flow drawn from a list of flows seen lately, the zombies; how often the two are one
-//! flow says how many flows there are, about one over the frequency of hits. The probability of a drop rises with the
+//! flow estimates the number of flows, about one over the frequency of hits. The probability of a drop rises with the
 //! square of that number, up to a bound set by how full the buffer is. In the full form an arrival that hits, which
 //! flows with many packets do more often, is dropped more often as well.
 //!
@@ -26,13 +26,13 @@ params! {
     /// Parameters of [`Sred`].
     pub struct SredParams {
         limit;
-        /// Flows in the list of flows seen lately (M).
+        /// Length of the list of recent flows (M).
         zombies: u32 = 1000, Integer(1, 1_000_000), OTT_1999;
-        /// Probability that an arrival takes the place of the zombie it missed (p). The weight of the newest
+        /// Probability that an arrival replaces the zombie it missed (p). The weight of the newest
         /// comparison in the frequency of hits is overwrite / zombies.
         overwrite: f64 = 0.25, NumberAbove(0.0, 1.0), OTT_1999;
         /// Bound of the drop probability while a third of the buffer or more is full, before the factor of full SRED;
-        /// a quarter of it from a sixth of the buffer on, and 0 below.
+        /// a quarter of it from a sixth of the buffer, and 0 below.
         max_p: f64 = 0.15, Number(0.0, 1.0), OTT_1999;
         /// Full SRED: multiply the probability by 1 + 1 / frequency for arrivals that hit. Simple SRED otherwise.
         full: bool = true, Switch, OTT_1999;

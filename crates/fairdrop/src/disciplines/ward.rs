@@ -21,7 +21,7 @@ use crate::storage::{LeakyFifo, Position, Slot, Storage};
 const TENTHS: u32 = 10;
 
 words! {
-    /// What becomes of an arrival to a full buffer when the two drawn packets are of one other flow and leave.
+    /// Fate of an arrival at a full buffer when the two drawn packets are of one other flow and leave.
     pub enum FullCase3 {
         /// It is queued: there is room now.
         Queue = "queue",
@@ -34,7 +34,7 @@ params! {
     /// Parameters of [`Ward`].
     pub struct WardParams {
         limit;
-        /// An arrival to a full buffer, when the two drawn packets are of one other flow and leave: queued, or
+        /// Fate of an arrival at a full buffer when the two drawn packets are of one other flow and leave: queued, or
         /// dropped as well.
         full_case3: FullCase3 = "queue", Choice(FullCase3::WORDS), "Ho, Chan, Chen, 3.1, which can be read either way";
     }
@@ -95,7 +95,7 @@ impl<H, S: Storage<Slot<H>>> Ward<H, S> {
 
     /// Whether an arrival that finds `waiting` packets is compared. U is drawn as a whole number of tenths, which
     /// stands for the tenth above it, so "U is bigger than the weight" is "not below it", with exactly the stated
-    /// probability; a U equal to the weight has none. Weights 0.0 and 1.0 decide without a coin.
+    /// probability; a U equal to the weight has none. Weights 0.0 and 1.0 decide without a random draw.
     #[inline]
     fn is_compared<E: Env<H>>(&mut self, waiting: u32, env: &mut E) -> bool {
         match self.params.tenths(waiting) {
@@ -132,7 +132,7 @@ impl<H, S: Storage<Slot<H>>> Ward<H, S> {
         [first, None]
     }
 
-    /// The flow at `position`, told to the host as a candidate.
+    /// The flow at `position`, reported to the host as a candidate.
     #[inline]
     fn flow_at<E: Env<H>>(&mut self, position: Option<Position>, env: &mut E) -> Option<u64> {
         let candidate = self.fifo.get(position?)?;

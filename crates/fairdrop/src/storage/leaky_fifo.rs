@@ -20,7 +20,7 @@ pub type Slot<H> = Option<Packet<H>>;
 /// Holes tolerated beyond the number of live packets before the ring is closed up.
 const SLACK: usize = 8;
 
-/// Rejections after which a weighted draw walks the queue instead. Which way a draw ends says nothing of the outcome,
+/// Rejections after which a weighted draw walks the queue instead. The outcome does not depend on the way a draw ends,
 /// so the number changes the work and not the probabilities: `docs/decisions/weighted-draws.md`.
 const MOST_REJECTIONS: u32 = 64;
 
@@ -100,13 +100,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         number & self.mask
     }
 
-    /// The slot so many after the oldest.
+    /// The slot at an offset from the oldest.
     #[inline]
     fn at(&self, offset: usize) -> Position {
         Position(self.index(self.head.wrapping_add(offset)))
     }
 
-    /// The slot so many after that of the oldest packet: a packet, a hole, or, beyond the newest, anything. For hosts
+    /// The slot at an offset from that of the oldest packet: a packet, a hole, or, beyond the newest, anything. For hosts
     /// that fetch from memory ahead of need.
     #[inline]
     pub fn slot(&self, offset: usize) -> Option<&Option<Packet<H>>> {
@@ -244,7 +244,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// Draws a live packet with a probability exactly proportional to its weight, which is at most `most`; `None`
     /// when no packet weighs anything, or after [`MOST_REDRAWS`] numbers that none can be drawn by.
     ///
-    /// Every slot is thought of as `most` places of which the packet fills as many as it weighs: a place is drawn
+    /// Every slot counts as `most` places, and the packet fills as many as it weighs: a place is drawn
     /// until it is a filled one. After [`MOST_REJECTIONS`] the queue is walked.
     pub fn draw_weighted<E: Env<H>>(
         &mut self,

@@ -41,7 +41,7 @@ impl<S: AsRef<[LengthPlace]> + AsMut<[LengthPlace]>> LengthLists<S> {
     /// All queues empty.
     ///
     /// # Errors
-    /// `places` are fewer than [`lengths_for`] says.
+    /// `places` are fewer than [`lengths_for`] gives.
     pub(crate) fn new(places: S, limit: u32, queues: u32) -> Result<Self, ParamError> {
         let count = places.as_ref().len();
         require(

@@ -301,7 +301,7 @@ where
     }
 
     /// Deals the packets of the queues of `list` out anew, queue by queue in the order of the list and each from its
-    /// head, so that packets that shared a queue keep their order. `place` says where each goes, and the list then
+    /// head, so that packets that shared a queue keep their order. `place` gives the queue of each, and the list then
     /// holds the queues that have packets, in the order of their first. The list must hold every queue that has
     /// packets. O(packets and queues of the list).
     pub(crate) fn regroup(&mut self, list: &mut QueueList, mut place: impl FnMut(&Packet<H>) -> u32) {
