@@ -11,7 +11,7 @@ use fairdrop::{AnyParams, Discipline, Meta, Packet, Stream, Time};
 use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, files, stream_name, stream_named};
 use fairdrop_reference::host::{Bits, Bottleneck, Step};
 use fairdrop_reference::reference_of;
-use fairdrop_reference::slow::Slow;
+use fairdrop_reference::slow::{Arrival, Slow};
 
 /// Plays an event to the library alone.
 fn play(fast: &mut Bottleneck, event: &Event) -> Step {
@@ -65,7 +65,7 @@ fn compare_event(
     };
     let (drops, departed) = match (&event.action, step.arrived.clone()) {
         (Action::Enqueue { .. }, Some(packet)) => {
-            (slow.arrive(packet, event.time_ns, step, &fast.queue, &mut random)?, None)
+            (slow.arrive(Arrival { packet, now: event.time_ns, step, fast: &fast.queue }, &mut random)?, None)
         }
         (Action::Dequeue, _) => slow.dequeue(event.time_ns, &fast.queue, &mut random)?,
         // The references have no timer: they make up for it.

@@ -3,8 +3,8 @@
 use fairdrop::{AfdParams, AnyDiscipline, DropCause, Packet, Stream};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Pan et al. 2003.
 pub struct AfdModel {
@@ -41,14 +41,7 @@ impl Slow for AfdModel {
         self.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        theirs: &Queue,
-        coin: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, fast: theirs, .. }: Arrival, draw: Random) -> Decided {
         self.updates(now);
         let AnyDiscipline::Afd(afd) = theirs else { return Err("this is not AFD".into()) };
         close("fair share", afd.fair_share(), self.m_fair, self.rounding)?;
@@ -57,7 +50,7 @@ impl Slow for AfdModel {
         let m = self.shadow.iter().filter(|&&other| other == flow).count() as f64;
         let len = f64::from(packet.meta.len);
         let mut drops = Vec::new();
-        if m > self.m_fair && unit(coin(Stream::AfdCoin)) < 1.0 - self.m_fair / m {
+        if m > self.m_fair && unit(draw(Stream::AfdCoin)) < 1.0 - self.m_fair / m {
             drops.push((packet, DropCause::Afd));
         } else if self.queue.len() >= self.params.limit as usize {
             drops.push((packet, DropCause::Overflow));
@@ -65,11 +58,11 @@ impl Slow for AfdModel {
             self.queue.push(packet);
         }
         let p = len / f64::from(self.params.mean_packet_size) / self.params.sample_every;
-        if unit(coin(Stream::AfdSample)) < p {
+        if unit(draw(Stream::AfdSample)) < p {
             if self.shadow.len() < self.params.shadow as usize {
                 self.shadow.push(flow);
             } else {
-                let place = u128::from(coin(Stream::AfdSample)) * self.shadow.len() as u128;
+                let place = u128::from(draw(Stream::AfdSample)) * self.shadow.len() as u128;
                 self.shadow[(place >> 64) as usize] = flow;
             }
         }

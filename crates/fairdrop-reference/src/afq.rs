@@ -3,8 +3,8 @@
 use fairdrop::{AfqParams, AnyDiscipline, DropCause, Packet, siphash};
 
 use crate::compare::close;
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Sharma, Liu, Atreya, Krishnamurthy 2018.
 pub struct AfqModel {
@@ -32,14 +32,7 @@ impl AfqModel {
 }
 
 impl Slow for AfqModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        _: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, .. }: Arrival, _: Random) -> Decided {
         let columns = self.columns(packet.meta.flow);
         let sent = columns.iter().zip(&self.sketch).map(|(column, row)| row[*column]).min();
         let per_round = u64::from(self.params.bytes_per_round);

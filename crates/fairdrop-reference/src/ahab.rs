@@ -4,8 +4,8 @@
 use fairdrop::{AhabParams, AnyDiscipline, DropCause, Packet, Stream, siphash};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 #[derive(Clone, Copy, Default)]
 struct Filter {
@@ -75,14 +75,7 @@ impl AhabModel {
 }
 
 impl Slow for AhabModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         if now / self.params.epoch.ns() != self.epoch {
             self.epoch = now / self.params.epoch.ns();
             self.update();
@@ -97,8 +90,8 @@ impl Slow for AhabModel {
             rate = rate.min(filter.bps);
         }
         let (below, above) = self.beside();
-        let coin = if rate > below { unit(random(Stream::FilterCoin)) } else { 1.0 };
-        let drops = |threshold: f64| coin < 1.0 - threshold / rate;
+        let draw = if rate > below { unit(random(Stream::FilterCoin)) } else { 1.0 };
+        let drops = |threshold: f64| draw < 1.0 - threshold / rate;
         let dropped = self.congested && drops(self.threshold);
         let kept = [!drops(below), !dropped, !drops(above), true];
         for (filter, kept) in self.measured.iter_mut().zip(kept) {

@@ -179,7 +179,7 @@ pub fn timed_events(events: usize) -> impl Strategy<Value = Vec<Event>> {
     traces(events, MIXED, arrival, wait)
 }
 
-/// Traces of up to `events` events of five flows, of which the first sends most; overload on the whole, near balance,
+/// Traces of up to `events` events of five flows, the first of which sends most; overload on the whole, near balance,
 /// or drained.
 pub fn greedy_events(events: usize) -> impl Strategy<Value = Vec<Event>> {
     let flow = prop_oneof![3 => Just(0_u64), 2 => 0_u64..5];

@@ -2,9 +2,9 @@
 
 use fairdrop::{BackChokeMemoryParams, Discipline, DropCause, Packet, Time};
 
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme};
-use crate::slow::{Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub fn reference(params: BackChokeMemoryParams) -> Option<Box<dyn Slow>> {
     let red = Reference::new(Scheme::Red(params.red.clone()));
@@ -19,27 +19,20 @@ struct Memory {
 }
 
 impl Slow for Memory {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
-        let flow = packet.meta.flow;
-        let average = fast.average_packets();
+    fn arrive(&mut self, arrival: Arrival, random: Random) -> Decided {
+        let flow = arrival.packet.meta.flow;
+        let average = arrival.fast.average_packets();
         let active = average.is_some_and(|average| average >= self.params.red.min_th);
         if !active {
             self.flows.clear();
         }
         if self.flows.contains(&flow) {
-            let rounding = self.red.decay_if_idle(&self.params.red, Time::from_ns(now));
+            let rounding = self.red.decay_if_idle(&self.params.red, Time::from_ns(arrival.now));
             self.red.sample(&self.params.red, self.red.queue.len());
             self.red.go_on_with(average, rounding)?;
-            return Ok(vec![(packet, DropCause::Memory)]);
+            return Ok(vec![(arrival.packet, DropCause::Memory)]);
         }
-        let drops = Slow::arrive(&mut self.red, packet, now, step, fast, random)?;
+        let drops = Slow::arrive(&mut self.red, arrival, random)?;
         if active && drops.is_empty() {
             self.flows.push(flow);
             if self.flows.len() > usize::from(self.params.memory) {
@@ -49,7 +42,7 @@ impl Slow for Memory {
         Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         Ok((Vec::new(), self.red.dequeue(Time::from_ns(now))))
     }
 

@@ -6,9 +6,9 @@
 use fairdrop::{AnyDiscipline, BlackParams, Discipline, DropCause, Packet, Stream, Time};
 
 use crate::compare::unit;
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 struct Entry {
     flow: u64,
@@ -62,14 +62,7 @@ impl BlackModel {
 }
 
 impl Slow for BlackModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, fast }: Arrival, random: Random) -> Decided {
         let (now, length) = (Time::from_ns(now), self.red.queue.len() as f64);
         self.red.update_average(&self.params.red, length, now, fast.average_packets())?;
         if self.red.average >= self.params.red.min_th {

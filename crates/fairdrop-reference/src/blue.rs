@@ -3,8 +3,8 @@
 use fairdrop::{AnyDiscipline, BlueParams, DropCause, Packet, Stream};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// The project's reading of Feng et al. 1999.
 pub struct BlueModel {
@@ -43,20 +43,13 @@ impl Slow for BlueModel {
         self.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         self.timer(now);
         if self.queue.len() >= self.params.limit as usize {
             self.change(now, self.params.d1);
             return Ok(vec![(packet, DropCause::Overflow)]);
         }
-        // A coin between the two probabilities, which are within rounding of each other, does not occur.
+        // A draw between the two probabilities, which are within rounding of each other, does not occur.
         if unit(random(Stream::BlueCoin)) < self.pm {
             return Ok(vec![(packet, DropCause::Blue)]);
         }

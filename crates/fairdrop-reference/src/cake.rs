@@ -10,8 +10,8 @@ use fairdrop::{
 
 use crate::cobalt::CobaltModel;
 use crate::compare::close;
-use crate::host::{Queue, Step, hosts_of};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::{Queue, hosts_of};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -196,14 +196,7 @@ impl Slow for CakeModel {
         self.flows.iter().flat_map(|flow| flow.cobalt.queue.clone()).collect()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, _: Random) -> Decided {
         let handle = packet.handle;
         if self.waiting().is_empty() && self.next() < now {
             self.busy = (now, 0);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use fairdrop::{AnyDiscipline, CareParams, DropCause, Packet, Stream};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Chan and Hamdi 2003; Burnham and Overton 1979.
 pub struct CareModel {
@@ -36,14 +36,7 @@ impl CareModel {
 }
 
 impl Slow for CareModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        _: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, .. }: Arrival, random: Random) -> Decided {
         let (q, limit) = (self.queue.len() as f64, f64::from(self.params.limit));
         let t = self.params.captures as usize;
         let flow = packet.meta.flow;

@@ -8,13 +8,13 @@ use proptest::test_runner::TestRunner;
 /// What is seen in fewer random cases than these is not tested well.
 const OFTEN: u32 = 50;
 
-/// 2,000 cases, or what `PROPTEST_CASES` says. Mutation testing needs 48 to find what it finds.
+/// 2,000 cases, or `PROPTEST_CASES`. Mutation testing needs 48 to find what it finds.
 pub fn cases() -> ProptestConfig {
     let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
     ProptestConfig { cases: wanted.unwrap_or(2_000), failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Of so many random cases, the same each time, [`OFTEN`] and more have each of `wanted` among the causes that `seen` finds.
+/// Of a number of random cases, the same each time, at least [`OFTEN`] have each of `wanted` among the causes that `seen` finds.
 pub fn reach<T>(
     cases: u32,
     strategy: &impl Strategy<Value = T>,

@@ -3,8 +3,8 @@
 use fairdrop::{AnyDiscipline, CebinaeParams, DropCause, Packet, Time, siphash};
 
 use crate::compare::close;
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Yu, Sonchack, Liu 2022, by the authors' program for ns-3. Two of everything: FIFOs, groups (the top one second), hash
 /// functions.
@@ -96,14 +96,7 @@ impl CebinaeModel {
 }
 
 impl Slow for CebinaeModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, _: Random) -> Decided {
         self.advance(now);
         let group = usize::from(self.top.contains(&packet.meta.flow));
         let budget = |queue: usize| Self::bytes_in(self.round, self.rates[group][queue]);

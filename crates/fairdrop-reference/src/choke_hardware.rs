@@ -8,7 +8,7 @@ use fairdrop::{
 
 use crate::host::{Queue, Step};
 use crate::red::{Plan, Reference, Scheme};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
 /// A cell of a packet that was the `number`th to be admitted.
 #[derive(Clone)]
@@ -247,14 +247,7 @@ impl Hardware {
 }
 
 impl Slow for Hardware {
-    fn arrive(
-        &mut self,
-        mut packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { mut packet, now, step, fast }: Arrival, random: Random) -> Decided {
         let fifo = usize::from(packet.meta.class % self.params.fifos);
         let red = self.params.red.clone();
         let all = packets(&self.lists[fifo]).len();
@@ -282,16 +275,16 @@ impl Slow for Hardware {
             return Ok(drops);
         }
         self.red[fifo].queue = self.counted(fifo);
-        let verdict = self.red[fifo].red_verdict(&red, &packet, Some(&mut || random(Stream::EarlyDrop)));
+        let decision = self.red[fifo].red_decision(&red, &packet, Some(&mut || random(Stream::EarlyDrop)));
         let is_marked = red.ecn && packet.meta.ecn != Ecn::NotCapable;
-        if let Some(cause) = verdict.filter(|_| !is_marked) {
+        if let Some(cause) = decision.filter(|_| !is_marked) {
             return Ok(vec![(packet, cause)]);
         }
         if !self.has_room(&packet, fifo) {
             self.red[fifo].overflowed(&red);
             return Ok(vec![(packet, DropCause::Overflow)]);
         }
-        if let Some(cause) = verdict {
+        if let Some(cause) = decision {
             packet.meta.ecn = Ecn::Ce;
             self.red[fifo].marked[cause as usize] += 1;
         }

@@ -4,9 +4,9 @@
 use fairdrop::disciplines::choke_service::Place;
 use fairdrop::{ChokeServiceParams, DrawFrom, Packet};
 
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{ChokeScheme, Reference, Scheme};
-use crate::slow::{Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub fn reference(params: ChokeServiceParams) -> Option<Box<dyn Slow>> {
     let draw = match params.draw {
@@ -27,23 +27,11 @@ struct ByService {
 }
 
 impl Slow for ByService {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
-        Slow::arrive(&mut self.choke, packet, now, step, fast, random)
+    fn arrive(&mut self, arrival: Arrival, random: Random) -> Decided {
+        Slow::arrive(&mut self.choke, arrival, random)
     }
 
-    fn dequeue(
-        &mut self,
-        now: u64,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<(Drops, Option<Packet<u32>>), String> {
+    fn dequeue(&mut self, now: u64, fast: &Queue, random: Random) -> Departure {
         let waiting = self.choke.queue.len();
         if waiting == 0 {
             return Slow::dequeue(&mut self.choke, now, fast, random);

@@ -6,9 +6,9 @@
 use fairdrop::{AnyDiscipline, ChokeWParams, Discipline, DropCause, Packet, RedParams, Stream, Time};
 
 use crate::compare::close;
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Handed, Reference, Scheme};
-use crate::slow::{Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// The scheme as the paper writes it, its weights by class and the class of all others.
 #[derive(Clone, Debug)]
@@ -45,15 +45,15 @@ impl ChokeWReference {
         }
     }
 
-    /// A packet arrives; `v` and `coin` yield the next 64 bits of the fraction's stream and of RED's.
+    /// A packet arrives; `v` and `draw` yield the next 64 bits of the fraction's stream and of RED's.
     pub fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: Time,
         handed: &Handed,
         v: &mut dyn FnMut() -> u64,
-        coin: &mut dyn FnMut() -> u64,
-    ) -> Result<Drops, String> {
+        draw: &mut dyn FnMut() -> u64,
+    ) -> Decided {
         let length = self.rest.queue.len();
         // Figure 2.
         if (length as f64) < self.paper.l_minus {
@@ -92,7 +92,7 @@ impl ChokeWReference {
             }
         }
         none_left(drawn)?;
-        self.rest.arrive(packet, now, &Handed { drawn: &[], average: handed.average }, coin)
+        self.rest.arrive(packet, now, &Handed { drawn: &[], average: handed.average }, draw)
     }
 
     /// Under CHOKeW-RED a matched arrival moves the average by the queue before the removal. The queue is not empty, so
@@ -118,22 +118,15 @@ pub fn reference(params: ChokeWParams) -> Option<Box<dyn Slow>> {
 }
 
 impl Slow for ChokeWReference {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, fast }: Arrival, random: Random) -> Decided {
         let handed = Handed { drawn: &step.drawn, average: fast.average_packets() };
         let random = std::cell::RefCell::new(random);
         let mut fraction = || random.borrow_mut()(Stream::DrawingFraction);
-        let mut coin = || random.borrow_mut()(Stream::EarlyDrop);
-        ChokeWReference::arrive(self, packet, Time::from_ns(now), &handed, &mut fraction, &mut coin)
+        let mut draw = || random.borrow_mut()(Stream::EarlyDrop);
+        ChokeWReference::arrive(self, packet, Time::from_ns(now), &handed, &mut fraction, &mut draw)
     }
 
-    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         Ok((Vec::new(), self.rest.dequeue(Time::from_ns(now))))
     }
 

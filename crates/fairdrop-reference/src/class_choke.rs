@@ -1,12 +1,12 @@
-//! `CHOKe` per class as slowly and obviously as it can be written: a list of queues, each of which [`crate::red`] does, and a
+//! `CHOKe` per class as slowly and obviously as it can be written: a list of queues, each done by [`crate::red`], and a
 //! round robin that walks from class to class and round to round.
 
 use fairdrop::Stream::EarlyDrop;
 use fairdrop::{AnyDiscipline, ClassChokeParams, Discipline, DrawFrom, Packet, RedParams, Time};
 
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{ChokeScheme, Handed, Reference, Scheme};
-use crate::slow::{Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub fn reference(params: ClassChokeParams) -> Option<Box<dyn Slow>> {
     let classes = params.weights.as_slice().len() as u32;
@@ -50,14 +50,7 @@ impl ClassChokeModel {
 }
 
 impl Slow for ClassChokeModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, fast }: Arrival, random: Random) -> Decided {
         let class = usize::from(packet.meta.class).min(self.classes.len() - 1);
         let AnyDiscipline::ClassChoke(theirs) = fast else { return Err("another discipline".into()) };
         let average = theirs.class(packet.meta.class).and_then(Discipline::average_packets);
@@ -71,7 +64,7 @@ impl Slow for ClassChokeModel {
         Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         for class in &mut self.classes {
             if class.choke.queue.is_empty() {
                 class.choke.dequeue(Time::from_ns(now));

@@ -3,8 +3,8 @@
 use fairdrop::{AnyDiscipline, CobaltParams, DropCause, Ecn, Packet, Stream};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
 /// Hoeiland-Joergensen, Taht, Morton 2018, III; Linux, `net/sched/sch_cake.c`.
 pub struct CobaltModel {
@@ -38,7 +38,7 @@ impl CobaltModel {
     }
 
     /// Whether the packet at the head is to be dropped, for which reason, and whether it is to be marked.
-    fn should_drop(&mut self, now: i128, coin: &mut dyn FnMut() -> u64) -> (Option<DropCause>, bool) {
+    fn should_drop(&mut self, now: i128, draw: &mut dyn FnMut() -> u64) -> (Option<DropCause>, bool) {
         let packet = &self.queue[0];
         let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
         let sojourn = now - i128::from(packet.enqueued.ns());
@@ -69,7 +69,7 @@ impl CobaltModel {
                 next_due = self.count > 0 && schedule >= 0;
             }
         }
-        if self.p_drop > 0.0 && unit(coin()) < self.p_drop {
+        if self.p_drop > 0.0 && unit(draw()) < self.p_drop {
             cause = cause.or(Some(DropCause::Blue));
         }
         if self.count == 0 {
@@ -107,10 +107,10 @@ impl CobaltModel {
     }
 
     /// The first packet that is let go, and what is dropped before it; nothing only where none waits.
-    pub(crate) fn depart(&mut self, now: u64, coin: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
+    pub(crate) fn depart(&mut self, now: u64, draw: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
         let mut drops = Vec::new();
         while !self.queue.is_empty() {
-            let (cause, marked) = self.should_drop(i128::from(now), coin);
+            let (cause, marked) = self.should_drop(i128::from(now), draw);
             let mut packet = self.queue.remove(0);
             match cause {
                 Some(cause) if !self.queue.is_empty() => drops.push((packet, cause)),
@@ -127,14 +127,7 @@ impl CobaltModel {
 }
 
 impl Slow for CobaltModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, _: Random) -> Decided {
         if self.queue.len() < self.params.limit as usize {
             self.queue.push(packet);
             return Ok(Vec::new());

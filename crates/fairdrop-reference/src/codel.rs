@@ -3,8 +3,8 @@
 use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
 
 use crate::compare::bytes;
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
 /// RFC 8289, section 5.
 pub struct CoDelModel {
@@ -116,14 +116,7 @@ impl CoDelModel {
 }
 
 impl Slow for CoDelModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        _: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, .. }: Arrival, _: Random) -> Decided {
         if self.queue.len() >= self.params.limit as usize {
             return Ok(vec![(packet, DropCause::Overflow)]);
         }

@@ -7,8 +7,8 @@ use fairdrop::{
 };
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// 16 ms.
 const T_UPDATE: u64 = 16_000_000;
@@ -51,7 +51,7 @@ impl Part {
     ];
 }
 
-/// A rule that was tried in the place of one of COLLAR's and not taken; `docs/background/collar.md` says what it did.
+/// A rule that was tried in the place of one of COLLAR's and not taken; `docs/background/collar.md` has its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {
     /// The fair share from second matches, Σ q³ / Σ q²: of samples that matched an id, how many match another?
@@ -149,7 +149,7 @@ impl HostShares {
     }
 }
 
-/// An average of so many matches moves after `hits` of those `compared`.
+/// An average of matches moves after `hits` of those `compared`.
 fn moved(s: &mut f64, hits: f64, compared: f64, matches: f64) {
     let change = (hits - compared * *s) / (16.0 + matches);
     *s = (*s + *s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
@@ -208,7 +208,7 @@ impl CollarModel {
         Self { tried: Some(tried), ..Self::new(params) }
     }
 
-    /// COLLAR where hosts share before their flows do, at so many ends, with so many sets of hosts.
+    /// COLLAR where hosts share before their flows do, at a number of ends, with a number of sets of hosts.
     pub fn among_hosts(params: CollarParams, ends: usize, sets: u32) -> Self {
         let hosts = HostShares {
             remembered: vec![Vec::new(); ends],
@@ -393,7 +393,7 @@ impl CollarModel {
         set[place] = Some(Suspect { id, bytes: assumed, sent: window });
     }
 
-    /// What a departure tells that chance has chosen.
+    /// Estimates from a departure sampled at random.
     fn sample(&mut self, id: u32, hosts: &[u32], len: f64, part: f64, now: u64, bits: u64) {
         let gap = (now - self.last_sample) as f64;
         self.last_sample = now;
@@ -463,7 +463,7 @@ impl CollarModel {
         (self.passed, self.bytes) = (0.0, 0.0);
     }
 
-    /// What a sample tells of its hosts, of whose flow so many were found.
+    /// Estimates from a sample for its hosts, by the matches of its flow.
     fn sample_hosts(&mut self, hosts: &[u32], of_flow: f64, bits: u64) {
         let Some(mut shares) = self.hosts.take() else { return };
         let seen: Vec<Vec<u32>> =
@@ -516,7 +516,7 @@ impl CollarModel {
         if waiting >= 2 || !self.has(Part::Spared) {
             match self.judge(id, over, over_of_others, times, &packet.meta, capable, random) {
                 Some((cause, false)) => return (over, Some(cause)),
-                verdict => marked = verdict.is_some(),
+                action => marked = action.is_some(),
             }
         }
         if let (Some(_), Some(host)) = (over, self.host(hosts)) {
@@ -571,7 +571,7 @@ impl CollarModel {
         }
     }
 
-    /// Whether a flow that is no suspect sends less than half of a fair share, as far as the memory can tell.
+    /// Whether a flow that is no suspect sends less than half of a fair share, by the memory.
     pub fn is_rare(&self, id: u32) -> bool {
         let seen = self.looked_at(self.params.ids as usize / 32, 0);
         let (hits, fair) = (seen.iter().filter(|&&other| other == id).count(), seen.len() as f64 * self.s);
@@ -596,14 +596,14 @@ impl CollarModel {
                 let excess = self.excess(over / self.phi());
                 let may_mark = capable && excess < 0.08;
                 let linear = may_mark && self.is_l4s(meta);
-                if coin(if linear { coupled(excess) } else { excess }, Stream::FilterCoin, random) {
+                if happens(if linear { coupled(excess) } else { excess }, Stream::FilterCoin, random) {
                     if !may_mark {
                         return Some((DropCause::Filter, false));
                     }
                     marked = Some((DropCause::Filter, true));
                 }
             }
-            None if coin(self.excess(over_of_others), Stream::FilterCoin, random) => {
+            None if happens(self.excess(over_of_others), Stream::FilterCoin, random) => {
                 return Some((DropCause::Filter, false));
             }
             None => {}
@@ -619,7 +619,7 @@ impl CollarModel {
         }
     }
 
-    /// What is dropped of who sends so many times a limit.
+    /// Fraction dropped of a sender, by the multiple of its limit that it sends.
     fn excess(&self, u: f64) -> f64 {
         let knee = 2.0 - self.s * self.s;
         if u <= 1.0 || !self.has(Part::Limit) {
@@ -646,7 +646,7 @@ impl CollarModel {
         let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());
-            return coin(of(by_share * over * over + rest), Stream::PieCoin, random)
+            return happens(of(by_share * over * over + rest), Stream::PieCoin, random)
                 .then_some(DropCause::Pie);
         }
         if self.root == 0.0 {
@@ -656,10 +656,10 @@ impl CollarModel {
         let seen = self.looked_at(1, random(Stream::Candidate));
         let hits = seen.iter().filter(|&&other| other == id).count();
         let met = of(m * hits as f64 / seen.len() as f64);
-        if hits > 0 && coin(met, Stream::FilterCoin, random) {
+        if hits > 0 && happens(met, Stream::FilterCoin, random) {
             return Some(DropCause::Memory);
         }
-        coin(of(rest), Stream::PieCoin, random).then_some(DropCause::Pie)
+        happens(of(rest), Stream::PieCoin, random).then_some(DropCause::Pie)
     }
 
     fn is_l4s(&self, meta: &Meta) -> bool {
@@ -672,7 +672,7 @@ fn coupled(p: f64) -> f64 {
     f64::min(2.0 * p.sqrt(), 1.0)
 }
 
-fn coin(probability: f64, stream: Stream, random: Random) -> bool {
+fn happens(probability: f64, stream: Stream, random: Random) -> bool {
     probability > 0.0 && unit(random(stream)) < probability
 }
 
@@ -753,14 +753,7 @@ impl Slow for CollarModel {
         self.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        mut packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { mut packet, now, fast, .. }: Arrival, random: Random) -> Decided {
         let id = id_of(packet.meta.flow, fast);
         if let (_, Some(cause)) = self.decide(&mut packet, id, self.queue.len(), now, random) {
             return Ok(vec![(packet, cause)]);

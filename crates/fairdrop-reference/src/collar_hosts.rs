@@ -1,12 +1,12 @@
-//! COLLAR among hosts, from the pseudo-code of its page: the model of COLLAR, which is told of hosts, before a list.
+//! COLLAR among hosts, from the pseudo-code of its page: the model of COLLAR with hosts, before a list.
 
 use std::collections::BTreeMap;
 
 use fairdrop::{AnyDiscipline, CollarHostsParams, Hosts, Packet, SharingHosts};
 
 use crate::collar::{CollarModel, id_of};
-use crate::host::{Queue, Step, hosts_of};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::{Queue, hosts_of};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub struct CollarHostsModel {
     ends: usize,
@@ -39,14 +39,7 @@ impl Slow for CollarHostsModel {
         self.queue.iter().map(|(packet, _)| packet.clone()).collect()
     }
 
-    fn arrive(
-        &mut self,
-        mut packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { mut packet, now, fast, .. }: Arrival, random: Random) -> Decided {
         let (id, hosts) = (id_of(packet.meta.flow, fast), self.ids(packet.meta.flow, fast));
         let (_, dropped) = self.collar.decide_among(&mut packet, id, &hosts, self.queue.len(), now, random);
         if let Some(cause) = dropped {

@@ -3,8 +3,8 @@
 use fairdrop::{CollarSparseParams, Packet};
 
 use crate::collar::{CollarModel, id_of};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub struct CollarSparseModel {
     params: CollarSparseParams,
@@ -27,14 +27,7 @@ impl Slow for CollarSparseModel {
         [self.short.clone(), self.long.clone()].concat()
     }
 
-    fn arrive(
-        &mut self,
-        mut packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { mut packet, now, fast, .. }: Arrival, random: Random) -> Decided {
         let id = id_of(packet.meta.flow, fast);
         let waiting = self.short.len() + self.long.len();
         let (over, dropped) = self.collar.decide(&mut packet, id, waiting, now, random);

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use fairdrop::{AnyDiscipline, CsfqParams, DropCause, Packet, Stream};
 
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 #[derive(Clone, Copy, Default)]
 struct Rate {
@@ -161,14 +161,7 @@ impl Slow for CsfqModel {
         self.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        mut packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { mut packet, now, fast, .. }: Arrival, random: Random) -> Decided {
         let AnyDiscipline::Csfq(fast) = fast else { return Err("not CSFQ".into()) };
         let (flow, len) = (packet.meta.flow, packet.meta.len);
         if self.params.edge && packet.meta.label == 0 {

@@ -2,8 +2,8 @@
 
 use fairdrop::{DropCause, DrrParams, Packet, SfqParams, siphash};
 
-use crate::host::{self, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// The queue that a keyed hash puts a flow in.
 pub fn hashed(salt: u64, perturbation: u64, flow: u64, queues: u32) -> u64 {
@@ -73,14 +73,7 @@ impl Slow for RoundRobin {
         self.round.iter().flat_map(|queue| queue.packets.clone()).collect()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        _: &host::Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, .. }: Arrival, _: Random) -> Decided {
         self.perturb(now);
         let mut drops = Vec::new();
         if self.waiting().len() >= self.limit {

@@ -3,8 +3,8 @@
 use fairdrop::{DropCause, DualPi2Params, Ecn, MOST_UPDATES, Packet, Stream};
 
 use crate::compare::unit;
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// RFC 9332, appendix A.
 pub struct DualPi2Model {
@@ -49,14 +49,7 @@ impl Slow for DualPi2Model {
         self.l4s.iter().chain(&self.classic).cloned().collect()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, _: Random) -> Decided {
         self.timer(now);
         if self.l4s.len() + self.classic.len() >= self.params.limit as usize {
             return Ok(vec![(packet, DropCause::Overflow)]);

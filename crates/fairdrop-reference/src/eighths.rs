@@ -35,7 +35,7 @@ pub fn basic(red: RedParams) -> AnyParams {
     choke(red, Candidates::Fixed(1))
 }
 
-/// A queue behind a busy transmitter, filled with `n` packets of flows 1000, 1001, ... that no coin fell on.
+/// A queue behind a busy transmitter, filled with `n` packets of flows 1000, 1001, ... none of them dropped.
 pub fn filled(params: AnyParams, n: u64) -> Bottleneck {
     let mut link = Bottleneck::blocked(params);
     link.world.bits[Stream::EarlyDrop as usize] = KEEP;
@@ -49,11 +49,11 @@ pub fn early_bits(link: &mut Bottleneck) -> &mut Bits {
     &mut link.world.bits[Stream::EarlyDrop as usize]
 }
 
-/// The probability with which RED drops an arrival of `len` bytes now: the smallest coin that keeps it.
+/// The probability with which RED drops an arrival of `len` bytes now: the smallest draw that keeps it.
 pub fn bias_for(link: &Bottleneck, len: u32) -> f64 {
-    let dropped = |coin: u64| {
+    let dropped = |draw: u64| {
         let mut copy = link.clone();
-        *early_bits(&mut copy) = Bits::Always(coin << 11);
+        *early_bits(&mut copy) = Bits::Always(draw << 11);
         let step = copy.step(&Event::Arrive { flow: u64::MAX, len });
         step.causes() == [RedEarly]
     };

@@ -3,8 +3,8 @@
 use fairdrop::{AnyDiscipline, DropCause, FairDropParams, Packet};
 
 use crate::compare::close;
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Addanki, Linguaglossa, Roberts, Rossi 2018.
 pub struct FairDropModel {
@@ -41,14 +41,7 @@ impl FairDropModel {
 }
 
 impl Slow for FairDropModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, _: Random) -> Decided {
         self.advance(now);
         let own = self.active.iter().position(|(flow, _)| *flow == packet.meta.flow);
         let left = own.map_or(0.0, |own| self.active[own].1 - self.virtual_time);

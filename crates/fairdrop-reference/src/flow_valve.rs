@@ -3,9 +3,9 @@
 use fairdrop::{AnyDiscipline, DropCause, FlowValveParams, Packet, Time};
 
 use crate::compare::close;
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// One flow of the valve's list.
 struct Entry {
@@ -68,14 +68,7 @@ impl Slow for ValveModel {
         self.red.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        theirs: &Queue,
-        coin: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, fast: theirs, .. }: Arrival, draw: Random) -> Decided {
         self.arrivals += 1;
         let AnyDiscipline::FlowValve(valve) = theirs else { return Err("this is no flow valve".into()) };
         let flow = packet.meta.flow;
@@ -87,7 +80,7 @@ impl Slow for ValveModel {
         if at.is_some_and(|at| self.check_flow(at, now)) {
             return Ok(vec![(packet, DropCause::Filter)]);
         }
-        let drops = behind(&mut self.red, packet, now, theirs, coin)?;
+        let drops = behind(&mut self.red, packet, now, theirs, draw)?;
         if let Some(at) = at {
             self.list[at].p *= 127.0 / 128.0;
         }

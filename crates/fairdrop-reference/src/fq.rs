@@ -2,8 +2,8 @@
 
 use fairdrop::{DropCause, FqParams, Packet};
 
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// A flow of FQ: its packets with the virtual times of their starts.
 struct Tagged {
@@ -66,14 +66,7 @@ impl Slow for FqModel {
         self.flows.iter().flat_map(|flow| flow.packets.iter().map(|(_, packet)| packet.clone())).collect()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, .. }: Arrival, _: Random) -> Decided {
         self.advance(now);
         let mut drops = Vec::new();
         let own = self.flows.iter().position(|flow| flow.flow == packet.meta.flow);

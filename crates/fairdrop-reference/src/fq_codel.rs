@@ -5,8 +5,8 @@ use fairdrop::{DropCause, FqCoDelParams, Packet};
 
 use crate::codel::CoDelModel;
 use crate::drr::hashed;
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// RFC 8290, sections 4.1 and 4.2.
 pub struct FqCoDelModel {
@@ -34,14 +34,7 @@ impl Slow for FqCoDelModel {
         self.queues.iter().flat_map(|queue| queue.queue.clone()).collect()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        _: u64,
-        _: &Step,
-        _: &Queue,
-        _: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, .. }: Arrival, _: Random) -> Decided {
         let handle = packet.handle;
         let own = hashed(self.params.salt, 0, packet.meta.flow, self.params.queues) as usize;
         self.queues[own].queue.push(packet);

@@ -1,12 +1,12 @@
-//! FQ-PIE as slowly and obviously as it can be written: lists of PIE queues, each of which makes all its updates.
+//! FQ-PIE as slowly and obviously as it can be written: lists of PIE queues, each making all its updates.
 
 use fairdrop::{AnyDiscipline, DropCause, Ecn, FqPieParams, Packet, Stream};
 
 use crate::compare::close;
 use crate::drr::hashed;
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::pie::PieModel;
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Ramakrishnan et al. 2019; Linux, `net/sched/sch_fq_pie.c`.
 pub struct FqPieModel {
@@ -32,14 +32,7 @@ impl Slow for FqPieModel {
         self.queues.iter().flat_map(|queue| queue.queue.clone()).collect()
     }
 
-    fn arrive(
-        &mut self,
-        mut packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { mut packet, now, .. }: Arrival, random: Random) -> Decided {
         let own = hashed(self.params.salt, 0, packet.meta.flow, self.params.queues) as usize;
         if self.waiting().len() >= self.params.pie.limit as usize {
             self.queues[own].accu_prob = 0.0;

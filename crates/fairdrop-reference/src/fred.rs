@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use fairdrop::{AnyDiscipline, Discipline, DropCause, FredFlow, FredParams, Packet, Stream, Time};
 
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub struct FredModel {
     params: FredParams,
@@ -41,14 +41,7 @@ impl Slow for FredModel {
         self.red.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         let params = self.params.clone();
         self.rounding = self.red.decay_if_idle(&params.red, Time::from_ns(now));
         let (avg, avgcq) = (self.red.average, self.avgcq());
@@ -67,14 +60,14 @@ impl Slow for FredModel {
             self.strikes.insert(flow, strikes + 1);
             return Ok(vec![(packet, DropCause::FredLimit)]);
         }
-        let mut coin = || random(Stream::EarlyDrop);
+        let mut draw = || random(Stream::EarlyDrop);
         let robust = qlen >= f64::from(params.min_q) && qlen >= avgcq;
-        let verdict = if robust {
-            self.red.red_verdict(&params.red, &packet, Some(&mut coin))
+        let decision = if robust {
+            self.red.red_decision(&params.red, &packet, Some(&mut draw))
         } else {
-            self.red.red_verdict(&params.red, &packet, None)
+            self.red.red_decision(&params.red, &packet, None)
         };
-        match verdict {
+        match decision {
             None => {}
             Some(DropCause::RedForced) if params.many_flows => assert!(qlen < 2.0),
             Some(cause) => return Ok(vec![(packet, cause)]),

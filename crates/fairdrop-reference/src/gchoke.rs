@@ -5,9 +5,9 @@
 
 use fairdrop::{Discipline, DropCause, GChokeParams, Packet, Stream, Time};
 
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub struct GChokeModel {
     params: GChokeParams,
@@ -21,7 +21,7 @@ impl GChokeModel {
     }
 
     /// The packets that match, taken out in the order in which they were drawn.
-    fn matches(&mut self, flow: u64, drawn: &[u32]) -> Result<Drops, String> {
+    fn matches(&mut self, flow: u64, drawn: &[u32]) -> Decided {
         let mut drops = Vec::new();
         let mut goes_on = true;
         for handle in drawn {
@@ -44,14 +44,7 @@ impl GChokeModel {
 }
 
 impl Slow for GChokeModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, fast }: Arrival, random: Random) -> Decided {
         let (now, length) = (Time::from_ns(now), self.red.queue.len() as f64);
         self.red.update_average(&self.params.red, length, now, fast.average_packets())?;
         if self.red.average >= self.params.red.min_th {

@@ -55,9 +55,9 @@ impl Bits {
     }
 }
 
-/// A coin that never falls on the packet unless the drop is certain.
+/// A draw that never drops the packet unless the drop is certain.
 pub const KEEP: Bits = Bits::Always(u64::MAX);
-/// A coin that falls on the packet unless that is impossible.
+/// A draw that drops the packet unless that is impossible.
 pub const DROP: Bits = Bits::Always(0);
 
 /// Everything a discipline borrows, with a record.

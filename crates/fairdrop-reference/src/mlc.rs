@@ -5,8 +5,8 @@
 use fairdrop::{AnyDiscipline, DropCause, MOST_UPDATES, MlcParams, Packet, Stream};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub struct MlcModel {
     params: MlcParams,
@@ -49,14 +49,7 @@ impl MlcModel {
 }
 
 impl Slow for MlcModel {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, .. }: Arrival, random: Random) -> Decided {
         self.updates(now);
         let mut drawn = step.drawn.iter();
         let mut matched = false;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use fairdrop::{AnyDiscipline, DropCause, Packet, PenaltyBoxParams, PenaltyTest, Time, places_for};
 
 use crate::compare::close;
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Floyd and Fall 1999, section 4, and the project's reading of the box.
 pub struct PenaltyModel {
@@ -62,14 +62,7 @@ impl Slow for PenaltyModel {
         self.red.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        theirs: &Queue,
-        coin: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, fast: theirs, .. }: Arrival, draw: Random) -> Decided {
         while (self.interval + 1) * self.params.interval.ns() <= now {
             self.close();
         }
@@ -93,7 +86,7 @@ impl Slow for PenaltyModel {
             }
             self.tokens -= f64::from(len);
         }
-        let drops = behind(&mut self.red, packet, now, theirs, coin)?;
+        let drops = behind(&mut self.red, packet, now, theirs, draw)?;
         self.arrived = (self.arrived.0 + 1, self.arrived.1 + u64::from(len));
         if !drops.is_empty() {
             self.all_drops += 1;

@@ -4,8 +4,8 @@
 use fairdrop::{AnyDiscipline, DropCause, MOST_UPDATES, Packet, PieParams, Stream};
 
 use crate::compare::{bytes, close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// RFC 8033, sections 4 and 5, appendix A.
 pub struct PieModel {
@@ -83,7 +83,7 @@ impl PieModel {
         Some(packet)
     }
 
-    pub fn drop_early(&mut self, coin: &mut dyn FnMut() -> u64) -> bool {
+    pub fn drop_early(&mut self, draw: &mut dyn FnMut() -> u64) -> bool {
         let reference = self.params.target.ns() as f64 / 1e9;
         if self.burst_allowance > 0
             || (self.qdelay_old < reference / 2.0 && self.drop_prob < 0.2)
@@ -103,7 +103,7 @@ impl PieModel {
                 return true;
             }
         }
-        unit(coin()) < self.drop_prob
+        unit(draw()) < self.drop_prob
     }
 }
 
@@ -112,14 +112,7 @@ impl Slow for PieModel {
         self.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         self.timer(now);
         let full = self.queue.len() >= self.params.limit as usize;
         if full || self.drop_early(&mut || random(Stream::PieCoin)) {

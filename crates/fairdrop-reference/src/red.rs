@@ -13,8 +13,8 @@ use fairdrop::{
 };
 
 use crate::compare::{bytes, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
 /// Candidates by region of the average.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub struct ChokeScheme {
 }
 
 impl ChokeScheme {
-    /// So many candidates, and no variant beside where they come from.
+    /// A number of candidates, and no variant beside their places.
     pub fn plain(candidates: u8, draw: DrawFrom) -> Self {
         Self {
             plan: Plan::Fixed(candidates),
@@ -115,14 +115,14 @@ impl Reference {
         Some(self.queue.remove(0))
     }
 
-    /// A packet arrives; `coin` yields the next 64 bits of RED's stream.
+    /// A packet arrives; `draw` yields the next 64 bits of RED's stream.
     pub fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: Time,
         handed: &Handed,
-        coin: &mut dyn FnMut() -> u64,
-    ) -> Result<Drops, String> {
+        draw: &mut dyn FnMut() -> u64,
+    ) -> Decided {
         match self.scheme.clone() {
             Scheme::DropTail { limit } => {
                 none_drawn(handed.drawn)?;
@@ -131,16 +131,16 @@ impl Reference {
             Scheme::Red(red) => {
                 none_drawn(handed.drawn)?;
                 self.update_average(&red, self.queue.len() as f64, now, handed.average)?;
-                Ok(self.judge(&red, packet, coin))
+                Ok(self.judge(&red, packet, draw))
             }
             Scheme::Choke(red, choke) => {
                 self.update_average(&red, self.length(&red, &choke), now, handed.average)?;
-                let mut verdict = None;
+                let mut decision = None;
                 if choke.order == Order::RedFirst {
-                    verdict = self.red_verdict(&red, &packet, Some(coin));
-                    if verdict.is_some() && !marks(&red, &packet) {
+                    decision = self.red_decision(&red, &packet, Some(draw));
+                    if decision.is_some() && !marks(&red, &packet) {
                         none_drawn(handed.drawn)?;
-                        return Ok(self.carry_out(&red, packet, verdict));
+                        return Ok(self.carry_out(&red, packet, decision));
                     }
                 }
                 let matched = self.matches(&red, &choke, packet.meta.flow, handed.drawn)?;
@@ -149,21 +149,15 @@ impl Reference {
                     return Ok(matched.into_iter().chain([(packet, DropCause::MatchArriving)]).collect());
                 }
                 if choke.order == Order::MatchFirst {
-                    verdict = self.red_verdict(&red, &packet, Some(coin));
+                    decision = self.red_decision(&red, &packet, Some(draw));
                 }
-                Ok(self.carry_out(&red, packet, verdict))
+                Ok(self.carry_out(&red, packet, decision))
             }
         }
     }
 
     /// The candidates of `flow`, taken out.
-    fn matches(
-        &mut self,
-        red: &RedParams,
-        choke: &ChokeScheme,
-        flow: u64,
-        drawn: &[u32],
-    ) -> Result<Drops, String> {
+    fn matches(&mut self, red: &RedParams, choke: &ChokeScheme, flow: u64, drawn: &[u32]) -> Decided {
         let mut candidates = 0;
         if self.average >= red.min_th {
             candidates = choke.plan.candidates(self.average, red.min_th, red.max_th);
@@ -267,14 +261,14 @@ impl Reference {
     }
 
     /// What RED does with a packet that nothing else has dropped, once the average has moved.
-    pub fn judge(&mut self, red: &RedParams, packet: Packet<u32>, coin: &mut dyn FnMut() -> u64) -> Drops {
-        let verdict = self.red_verdict(red, &packet, Some(coin));
-        self.carry_out(red, packet, verdict)
+    pub fn judge(&mut self, red: &RedParams, packet: Packet<u32>, draw: &mut dyn FnMut() -> u64) -> Drops {
+        let decision = self.red_decision(red, &packet, Some(draw));
+        self.carry_out(red, packet, decision)
     }
 
     /// What RED has decided, for a packet that nothing else has dropped.
-    fn carry_out(&mut self, red: &RedParams, mut packet: Packet<u32>, verdict: Option<DropCause>) -> Drops {
-        if let Some(cause) = verdict {
+    fn carry_out(&mut self, red: &RedParams, mut packet: Packet<u32>, decision: Option<DropCause>) -> Drops {
+        if let Some(cause) = decision {
             if !marks(red, &packet) {
                 return vec![(packet, cause)];
             }
@@ -302,12 +296,12 @@ impl Reference {
         }
     }
 
-    /// Whether RED drops a packet, which it counts; without a `coin` not early.
-    pub fn red_verdict(
+    /// Whether RED drops a packet, which it counts; without a `draw` not early.
+    pub fn red_decision(
         &mut self,
         red: &RedParams,
         packet: &Packet<u32>,
-        coin: Option<&mut dyn FnMut() -> u64>,
+        draw: Option<&mut dyn FnMut() -> u64>,
     ) -> Option<DropCause> {
         let avg = self.average;
         if avg < red.min_th || (red.ns2_compat && self.queue.len() <= 1) {
@@ -339,7 +333,7 @@ impl Reference {
             (false, true) if c * p_b < 2.0 => p_b / (2.0 - c * p_b),
             (false, _) => 1.0,
         };
-        let u = unit(coin?());
+        let u = unit(draw?());
         if u < p_a {
             self.count = 0;
             return Some(DropCause::RedEarly);
@@ -378,10 +372,10 @@ pub fn behind(
     packet: Packet<u32>,
     now: u64,
     theirs: &Queue,
-    coin: &mut dyn FnMut(Stream) -> u64,
-) -> Result<Drops, String> {
+    draw: &mut dyn FnMut(Stream) -> u64,
+) -> Decided {
     let handed = Handed { drawn: &[], average: theirs.average_packets() };
-    red.arrive(packet, Time::from_ns(now), &handed, &mut || coin(Stream::EarlyDrop))
+    red.arrive(packet, Time::from_ns(now), &handed, &mut || draw(Stream::EarlyDrop))
 }
 
 pub fn reference(params: RedParams) -> Option<Box<dyn Slow>> {
@@ -389,19 +383,12 @@ pub fn reference(params: RedParams) -> Option<Box<dyn Slow>> {
 }
 
 impl Slow for Reference {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, step, fast }: Arrival, random: Random) -> Decided {
         let handed = Handed { drawn: &step.drawn, average: fast.average_packets() };
         Reference::arrive(self, packet, Time::from_ns(now), &handed, &mut || random(Stream::EarlyDrop))
     }
 
-    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         Ok((Vec::new(), Reference::dequeue(self, Time::from_ns(now))))
     }
 

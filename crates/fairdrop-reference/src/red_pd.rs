@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use fairdrop::{AnyDiscipline, DropCause, Packet, RedPdParams, Stream, Time, places_for};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// Mahajan et al. 2001 and the scripts for ns-2.
 pub struct RedPdModel {
@@ -116,14 +116,7 @@ impl Slow for RedPdModel {
         self.red.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        theirs: &Queue,
-        coin: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, fast: theirs, .. }: Arrival, draw: Random) -> Decided {
         while self.end <= now {
             self.close();
         }
@@ -134,11 +127,11 @@ impl Slow for RedPdModel {
         close("loss", pd.loss(), self.average.unwrap_or(0.0), 0.0)?;
         if let Some(state) = self.monitored.get_mut(&flow) {
             state.0 = pd.probability(flow);
-            if unit(coin(Stream::FilterCoin)) < state.0 {
+            if unit(draw(Stream::FilterCoin)) < state.0 {
                 return Ok(vec![(packet, DropCause::Filter)]);
             }
         }
-        let drops = behind(&mut self.red, packet, now, theirs, coin)?;
+        let drops = behind(&mut self.red, packet, now, theirs, draw)?;
         self.arrived += 1;
         if !drops.is_empty() {
             self.dropped += 1;

@@ -3,9 +3,9 @@
 
 use fairdrop::{AnyDiscipline, Discipline, DropCause, Packet, RedParams, RioParams, Stream, Time};
 
-use crate::host::{Queue, Step};
+use crate::host::Queue;
 use crate::red::{Reference, Scheme};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub struct RioModel {
     params: RioParams,
@@ -37,14 +37,7 @@ impl Slow for RioModel {
         self.all.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         let (now, is_in) = (Time::from_ns(now), self.is_in(&packet));
         if is_in {
             self.rounding[1] = self.inside.decay_if_idle(&self.red_in, now);
@@ -54,10 +47,10 @@ impl Slow for RioModel {
             self.rounding[0] = self.all.decay_if_idle(&self.params.red, now);
             self.all.sample(&self.params.red, self.all.queue.len());
         }
-        let mut coin = || random(Stream::EarlyDrop);
+        let mut draw = || random(Stream::EarlyDrop);
         let (red, params) =
             if is_in { (&mut self.inside, &self.red_in) } else { (&mut self.all, &self.params.red) };
-        if let Some(cause) = red.red_verdict(params, &packet, Some(&mut coin)) {
+        if let Some(cause) = red.red_decision(params, &packet, Some(&mut draw)) {
             return Ok(vec![(packet, cause)]);
         }
         if self.all.queue.len() >= self.params.red.limit as usize {

@@ -6,8 +6,8 @@ use fairdrop::disciplines::sfb::FullBins;
 use fairdrop::{AnyDiscipline, DropCause, Packet, SfbParams, Stream};
 
 use crate::compare::{close, unit};
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// One set of hash functions of SFB.
 struct HashSet {
@@ -48,26 +48,26 @@ impl SfbModel {
         Self { params, queue: Vec::new(), sets: BTreeMap::new(), tokens, filled: 0 }
     }
 
-    fn begin(&mut self, interval: u64, first: u32, coin: &mut dyn FnMut(Stream) -> u64) {
+    fn begin(&mut self, interval: u64, first: u32, draw: &mut dyn FnMut(Stream) -> u64) {
         self.sets.entry(interval).or_insert_with(|| HashSet {
-            salt: coin(Stream::SfbCoin),
+            salt: draw(Stream::SfbCoin),
             first,
             p: BTreeMap::new(),
         });
     }
 
     /// The interval whose set decides, once the sets that are due have begun and others are forgotten.
-    fn rehash(&mut self, now: u64, first: u32, coin: &mut dyn FnMut(Stream) -> u64) -> u64 {
+    fn rehash(&mut self, now: u64, first: u32, draw: &mut dyn FnMut(Stream) -> u64) -> u64 {
         let (rehash, warm_up) = (self.params.rehash.ns(), self.params.warm_up.ns());
         if rehash == 0 {
-            self.begin(0, first, coin);
+            self.begin(0, first, draw);
             return 0;
         }
         let interval = now / rehash;
         self.sets.retain(|&set, _| set >= interval);
-        self.begin(interval, first, coin);
+        self.begin(interval, first, draw);
         if (interval + 1) * rehash - now <= warm_up {
-            self.begin(interval + 1, first, coin);
+            self.begin(interval + 1, first, draw);
         }
         interval
     }
@@ -87,20 +87,13 @@ impl Slow for SfbModel {
         self.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        theirs: &Queue,
-        coin: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, fast: theirs, .. }: Arrival, draw: Random) -> Decided {
         let linux = self.params.full == FullBins::All;
         let is_full = self.queue.len() >= self.params.limit as usize;
         if linux && is_full {
             return Ok(vec![(packet, DropCause::Overflow)]);
         }
-        let deciding = self.rehash(now, packet.handle, coin);
+        let deciding = self.rehash(now, packet.handle, draw);
         let (mut drop, mut p_min) = (false, 1.0_f64);
         // The set that decides comes first.
         for (interval, set) in &mut self.sets {
@@ -139,7 +132,7 @@ impl Slow for SfbModel {
             Some(DropCause::Sfb)
         } else if p_min == 1.0 {
             if self.passes_penalty(now) { None } else { Some(DropCause::Filter) }
-        } else if unit(coin(Stream::SfbCoin)) < p_min {
+        } else if unit(draw(Stream::SfbCoin)) < p_min {
             Some(DropCause::Sfb)
         } else {
             None

@@ -13,23 +13,28 @@ pub type Random<'a> = &'a mut dyn FnMut(Stream) -> u64;
 /// Packets that a discipline drops, in order.
 pub type Drops = Vec<(Packet<u32>, DropCause)>;
 
+/// The drops of an arrival; an error where what the library did cannot be right.
+pub type Decided = Result<Drops, String>;
+
 /// What the transmitter gets, and what is dropped before that.
 pub type Departure = Result<(Drops, Option<Packet<u32>>), String>;
 
-/// A reference, time in nanoseconds. `step` and `fast` are what the library did, and its state after that: where two choices
-/// are both right, the reference takes the one of the library if it is one of them.
+/// A packet that arrives, at a time in nanoseconds.
+pub struct Arrival<'a> {
+    pub packet: Packet<u32>,
+    pub now: u64,
+    /// What the library did with it.
+    pub step: &'a Step,
+    /// The library's queue after that.
+    pub fast: &'a Queue,
+}
+
+/// A reference, time in nanoseconds. Where two choices are both right, it takes the one of the library if it is one of them.
 pub trait Slow {
     /// Before anything else: the hosts of flows.
     fn set_hosts(&mut self, _hosts: &BTreeMap<u64, Hosts>) {}
     /// A packet arrives.
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        step: &Step,
-        fast: &Queue,
-        random: Random,
-    ) -> Result<Drops, String>;
+    fn arrive(&mut self, arrival: Arrival, random: Random) -> Decided;
     /// The transmitter is free and asks for a packet.
     fn dequeue(&mut self, now: u64, fast: &Queue, random: Random) -> Departure;
     /// The waiting packets, in the order of departure where they wait in one FIFO.

@@ -3,8 +3,8 @@
 use fairdrop::{AnyDiscipline, DropCause, Packet, SredParams, Stream, Time, Zombie};
 
 use crate::compare::unit;
-use crate::host::{Queue, Step};
-use crate::slow::{Departure, Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 pub struct SredModel {
     params: SredParams,
@@ -46,14 +46,7 @@ impl Slow for SredModel {
         self.queue.clone()
     }
 
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        now: u64,
-        _: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         let hit = self.hit(packet.meta.flow, now, random);
         let (q, b) = (self.queue.len() as f64, f64::from(self.params.limit));
         if q >= b {

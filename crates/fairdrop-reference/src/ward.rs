@@ -4,8 +4,8 @@
 
 use fairdrop::{DropCause, FullCase3, Packet, Stream, WardParams, uniform_below};
 
-use crate::host::{Queue, Step};
-use crate::slow::{Drops, Random, Slow};
+use crate::host::Queue;
+use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
 pub struct WardReference {
     limit: usize,
@@ -36,17 +36,12 @@ impl WardReference {
         digit
     }
 
-    /// A packet arrives; `coin` yields the next whole number of tenths, uniform on 0 to 9.
-    pub fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        drawn: &[u32],
-        coin: &mut dyn FnMut() -> u64,
-    ) -> Result<Drops, String> {
+    /// A packet arrives; `draw` yields the next whole number of tenths, uniform on 0 to 9.
+    pub fn arrive(&mut self, packet: Packet<u32>, drawn: &[u32], draw: &mut dyn FnMut() -> u64) -> Decided {
         let waiting = self.queue.len();
         let full = waiting >= self.limit;
         let weight = self.tenths(waiting + 1);
-        let compared = weight == 10 || (weight > 0 && coin() < weight);
+        let compared = weight == 10 || (weight > 0 && draw() < weight);
         let expected = if compared { waiting.min(2) } else { 0 };
         if drawn.len() != expected {
             return Err(format!(
@@ -114,19 +109,12 @@ pub fn reference(params: WardParams) -> Option<Box<dyn Slow>> {
 }
 
 impl Slow for WardReference {
-    fn arrive(
-        &mut self,
-        packet: Packet<u32>,
-        _: u64,
-        step: &Step,
-        _: &Queue,
-        random: Random,
-    ) -> Result<Drops, String> {
+    fn arrive(&mut self, Arrival { packet, step, .. }: Arrival, random: Random) -> Decided {
         let mut tenths = || uniform_below(10, || random(Stream::WardCoin));
         WardReference::arrive(self, packet, &step.drawn, &mut tenths)
     }
 
-    fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+    fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Departure {
         Ok((Vec::new(), WardReference::dequeue(self)))
     }
 

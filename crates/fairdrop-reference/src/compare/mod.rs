@@ -3,7 +3,7 @@
 use fairdrop::{AnyDiscipline, Discipline, DropCause, Family, Packet, Stream};
 
 use crate::host::{Bits, Bottleneck, Event, Step};
-use crate::slow::Slow;
+use crate::slow::{Arrival, Slow};
 
 pub mod by_name;
 pub mod conservation;
@@ -53,7 +53,7 @@ fn compare_step(
         bits[stream as usize].next_u64()
     };
     let (drops, departed) = match step.arrived.clone() {
-        Some(packet) => (slow.arrive(packet, now, step, &fast.queue, &mut random)?, None),
+        Some(packet) => (slow.arrive(Arrival { packet, now, step, fast: &fast.queue }, &mut random)?, None),
         None if step.asked => slow.dequeue(now, &fast.queue, &mut random)?,
         None => return Ok(()),
     };

@@ -2,7 +2,7 @@
 
 use fairdrop::{AnyParams, Backlog, Discipline, Env, Packet};
 use fairdrop_reference::host::{Queue, Step};
-use fairdrop_reference::slow::Slow;
+use fairdrop_reference::slow::{Arrival, Slow};
 
 /// A reference that decides for itself. The library's queue of the same parameters is beside it only to say how flows are
 /// hashed.
@@ -35,9 +35,8 @@ impl<M: Slow> Discipline<u32> for Slowly<M> {
         });
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.meta.len);
-        let now = env.now().ns();
-        let drops =
-            self.model.arrive(packet, now, &Step::default(), hashes, &mut |stream| env.random(stream));
+        let arrival = Arrival { packet, now: env.now().ns(), step: &Step::default(), fast: hashes };
+        let drops = self.model.arrive(arrival, &mut |stream| env.random(stream));
         for (packet, cause) in drops.expect("it is compared with nothing") {
             self.left(&packet);
             env.dropped(packet, cause);
