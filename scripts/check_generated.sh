@@ -5,8 +5,10 @@ cd "$(dirname "$0")/.."
 
 # Of the text, also where a file is compressed.
 sums() {
-    git ls-files -z --cached --others --exclude-standard -- README.md docs conformance crates/fairdrop-ffi/include |
+    git ls-files -z --cached --others --exclude-standard -- README.md docs conformance python/fairdrop/conformance/data \
+        crates/fairdrop-ffi/include |
         while IFS= read -r -d '' file; do
+            [ -f "$file" ] || continue
             printf '%s  %s\n' "$(gzip -cdf -- "$file" | sha256sum | cut -d ' ' -f 1)" "$file"
         done
 }
