@@ -2,7 +2,7 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarAction, Ecn, Env, Meta, Packet,
+    AnyDiscipline, AnyParams, Collar, CollarAction, CollarDecision, CollarParams, Ecn, Env, Meta, Packet,
     ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
