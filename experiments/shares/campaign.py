@@ -34,7 +34,7 @@ ABLATIONS = (
     *("csfq_from_matches", "afd_of_elephants"),
     *(
         f"collar_without_{part}"
-        for part in ("table", "limit", "base", "by_share", "slack", "window", "output", "bounds", "spared")
+        for part in ("table", "limit", "base", "by_share", "slack", "window", "output", "bounds", "widening", "spared")
     ),
 )
 PROGRAM = ROOT / "target" / "release" / "examples" / "ablations"

@@ -30,15 +30,17 @@ pub enum Part {
     Window,
     /// That the output is remembered and compared: the last arrival takes a departure's place, dropped or not.
     Output,
-    /// The controller's bounds of its target: a packet of each flow, and half the buffer.
+    /// The controller's bounds of its aim: a packet of each flow, and half the buffer.
     Bounds,
-    /// That packets are spared which find fewer than two waiting.
+    /// That the limit widens while the queue is short and suspects are at it.
+    Widening,
+    /// That packets are spared which find fewer than two waiting, and suspects which find less than an eighth of the aim.
     Spared,
 }
 
 impl Part {
     /// All, as one reads of them.
-    pub const ALL: [(&str, Self); 9] = [
+    pub const ALL: [(&str, Self); 10] = [
         ("table", Self::Table),
         ("limit", Self::Limit),
         ("base", Self::Base),
@@ -47,33 +49,8 @@ impl Part {
         ("window", Self::Window),
         ("output", Self::Output),
         ("bounds", Self::Bounds),
+        ("widening", Self::Widening),
         ("spared", Self::Spared),
-    ];
-}
-
-/// A rule that was tried in the place of one of COLLAR's and not taken; `docs/background/collar.md` has its results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trial {
-    /// The fair share from second matches, Σ q³ / Σ q²: of samples that matched an id, how many match another?
-    SecondMatch,
-    /// The fair share of a suspect from what others send: (s - q²) / (1 - q), q being its part of the memory.
-    Others,
-    /// A suspect is judged by the window since it became one, until that is the whole window.
-    Young,
-    /// Gains of the controller for round trips of 200 ms in place of 100 ms.
-    SlowGains,
-    /// Packets of ECT(1) are marked as often as those of ECT(0).
-    SquareMarks,
-}
-
-impl Trial {
-    /// All, as one reads of them.
-    pub const ALL: [(&str, Self); 5] = [
-        ("second-match", Self::SecondMatch),
-        ("others", Self::Others),
-        ("young", Self::Young),
-        ("slow-gains", Self::SlowGains),
-        ("square-marks", Self::SquareMarks),
     ];
 }
 
@@ -81,8 +58,6 @@ impl Trial {
 struct Suspect {
     id: u32,
     bytes: f64,
-    /// What the link could have sent in that time: all of `sent`, but for [`Trial::Young`].
-    sent: f64,
 }
 
 /// A host with several flows.
@@ -161,7 +136,6 @@ pub struct CollarModel {
     /// Where hosts share before their flows do.
     hosts: Option<HostShares>,
     missing: Option<Part>,
-    tried: Option<Trial>,
     last_arrival: u32,
     queue: Vec<Packet<u32>>,
     /// Every departure ever remembered; the memory is the last `ids` of them.
@@ -171,6 +145,11 @@ pub struct CollarModel {
     root: f64,
     delay: f64,
     old_delay: f64,
+    /// Multiple of the loosest limit that suspects have, whether one has sent more since the last update, and packets that
+    /// must wait before one is dropped for that.
+    widened: f64,
+    pressed: bool,
+    spared: u32,
     next_update: u64,
     s: f64,
     /// Averages of 512 and of 2048 matches: s is the lesser.
@@ -201,11 +180,6 @@ impl CollarModel {
     /// COLLAR whose packets count by the weight of their class.
     pub fn weighted(params: CollarParams, weights: Weights) -> Self {
         Self { weights: Some(weights), ..Self::new(params) }
-    }
-
-    /// COLLAR with another rule in the place of its own.
-    pub fn with(params: CollarParams, tried: Trial) -> Self {
-        Self { tried: Some(tried), ..Self::new(params) }
     }
 
     /// COLLAR where hosts share before their flows do, at a number of ends, with a number of sets of hosts.
@@ -253,7 +227,6 @@ impl CollarModel {
             bytes: 0.0,
             counted_size: 0.0,
             missing,
-            tried: None,
             last_arrival: 0,
             queue: Vec::new(),
             remembered: Vec::new(),
@@ -261,6 +234,9 @@ impl CollarModel {
             root: 0.0,
             delay: 0.0,
             old_delay: 0.0,
+            widened: 1.0,
+            pressed: false,
+            spared: 0,
             next_update: T_UPDATE,
             s: 1.0,
             averages: [1.0; 2],
@@ -290,32 +266,45 @@ impl CollarModel {
         self.missing != Some(part)
     }
 
-    fn tries(&self, trial: Trial) -> bool {
-        self.tried == Some(trial)
+    fn aim(&self) -> f64 {
+        let (target, service) = (self.params.target.seconds(), self.service * 1e-9);
+        if service == 0.0 || !self.has(Part::Bounds) {
+            return target;
+        }
+        f64::min(f64::max(target, service / self.s), service * f64::from(self.params.limit) / 2.0)
     }
 
     fn updates(&mut self, now: u64) {
         let period = T_UPDATE;
         while self.next_update <= now {
+            let aim = self.aim();
             if (now - self.next_update) / period < MOST_UPDATES {
-                let mut target = self.params.target.seconds();
-                let service = self.service / 1e9;
-                if service > 0.0 && self.has(Part::Bounds) {
-                    target = f64::min(target, service * f64::from(self.params.limit) / 2.0);
-                }
-                let least = if self.has(Part::Bounds) { service / self.s } else { 0.0 };
-                let aim = f64::max(target, least);
-                let rtt = if self.tries(Trial::SlowGains) { 0.2 } else { 0.1 };
-                let g = f64::min((0.1 + self.params.target.seconds()) / (rtt + aim), 1.0);
-                self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
-                self.root = self.root.clamp(0.0, if self.has(Part::Base) { 0.5 } else { 0.0 });
-                self.old_delay = self.delay;
+                self.update(aim);
             }
             if now - self.last_sample > period {
                 self.distance = self.passed;
             }
+            let eighth = if self.service > 0.0 { aim / 8.0 / (self.service * 1e-9) } else { 0.0 };
+            self.spared = eighth as u32;
             self.next_update += period;
         }
+    }
+
+    fn update(&mut self, aim: f64) {
+        let change = self.delay - self.old_delay;
+        if self.widened == 1.0 {
+            let g = f64::min((0.1 + self.params.target.seconds()) / (0.1 + aim), 1.0);
+            self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * change;
+            self.root = self.root.clamp(0.0, if self.has(Part::Base) { 0.5 } else { 0.0 });
+        }
+        if self.root == 0.0 && self.has(Part::Widening) {
+            let part = f64::min(aim / self.params.target.seconds(), 1.0);
+            let step = part * part * (0.03 * (1.0 - self.delay / (0.8 * aim)) - 0.1 * change / aim);
+            let whole = 1.0 / (self.params.share * 1.4 * self.s);
+            let most = if self.pressed { whole } else { f64::min(self.widened, whole) };
+            self.widened = f64::max(f64::min(self.widened * (1.0 + step), most), 1.0);
+        }
+        (self.old_delay, self.pressed) = (self.delay, false);
     }
 
     /// The ids of a group of `blocks` blocks that `bits` choose. The n-th id ever remembered lies in block n modulo their
@@ -334,7 +323,8 @@ impl CollarModel {
         kept.map(|n| remembered[n]).collect()
     }
 
-    fn phi(&self) -> f64 {
+    /// How far the limit is loosened for the loss that flows answer to.
+    fn slack(&self) -> f64 {
         if !self.has(Part::Slack) {
             1.0
         } else if self.root > 0.0 {
@@ -344,37 +334,25 @@ impl CollarModel {
         }
     }
 
+    fn phi(&self) -> f64 {
+        self.slack() * self.widened
+    }
+
     fn set_of(&mut self, id: u32) -> &mut Vec<Option<Suspect>> {
         &mut self.suspects[((u64::from(id) * u64::from(self.params.sets)) >> 32) as usize]
     }
 
-    /// The fair share that a suspect is held to.
-    fn fair_share_of(&self, id: u32) -> f64 {
-        if !self.tries(Trial::Others) {
-            return self.s;
-        }
-        let seen = self.looked_at(self.params.ids as usize / 32, 0);
-        let q = seen.iter().filter(|&&other| other == id).count() as f64 / seen.len().max(1) as f64;
-        ((self.s - q * q) / (1.0 - q).max(0.01)).clamp(self.s / 2.0, self.s)
-    }
-
     /// How much of its limit the flow has sent; `None` where it is no suspect.
     fn charge(&mut self, id: u32, counted: f64, times: f64) -> Option<f64> {
-        let (fair, sent) = (self.params.share * self.fair_share_of(id) * times, self.sent);
-        let young = self.tries(Trial::Young);
+        let limit = self.params.share * self.s * times * self.sent;
         let suspect = self.set_of(id).iter_mut().flatten().find(|e| e.id == id)?;
         suspect.bytes += counted;
-        Some(suspect.bytes / (fair * if young { suspect.sent } else { sent }))
+        Some(suspect.bytes / limit)
     }
 
     /// Makes the flow a suspect where there is room.
     fn suspect(&mut self, id: u32, times: f64) {
-        let (assumed, window) = if self.tries(Trial::Young) {
-            // As one that has sent its limit for an eighth of the window.
-            (self.params.share * self.s * self.sent / 8.0, self.sent / 8.0)
-        } else {
-            (0.5 * self.s * self.sent * times, self.sent)
-        };
+        let assumed = 0.5 * self.s * self.sent * times;
         let set = self.set_of(id);
         if set.iter().flatten().any(|e| e.id == id) {
             return;
@@ -390,7 +368,7 @@ impl CollarModel {
                 held.iter().position(|&bytes| bytes == least).expect("it is one of them")
             }
         };
-        set[place] = Some(Suspect { id, bytes: assumed, sent: window });
+        set[place] = Some(Suspect { id, bytes: assumed });
     }
 
     /// Estimates from a departure sampled at random.
@@ -421,7 +399,6 @@ impl CollarModel {
         let faded = 1.0 + if self.has(Part::Window) { f64::min(windows, elapsed) } else { elapsed };
         for suspect in self.suspects.iter_mut().flatten().flatten() {
             suspect.bytes /= faded;
-            suspect.sent = f64::min(suspect.sent / faded + room, self.sent / faded + room);
         }
         for host in self.hosts.iter_mut().flat_map(|shares| &mut shares.table).flatten().flatten() {
             host.let_in /= faded;
@@ -433,15 +410,7 @@ impl CollarModel {
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
         self.matches = (self.matches + hits).min(2032.0);
         for (s, matches) in self.averages.iter_mut().zip([f64::min(self.matches, 496.0), self.matches]) {
-            match self.tried {
-                // Each of the ids that matched was the first, and the others are looked at for a second.
-                Some(Trial::SecondMatch) => {
-                    let second = (hits - 1.0) / (seen.len().max(2) - 1) as f64;
-                    let firsts = hits / *s;
-                    moved(s, firsts * second, firsts, matches);
-                }
-                _ => moved(s, hits, seen.len() as f64, matches),
-            }
+            moved(s, hits, seen.len() as f64, matches);
         }
         self.s = f64::min(self.averages[0], self.averages[1]);
         self.sample_hosts(hosts, hits, bits);
@@ -514,6 +483,11 @@ impl CollarModel {
         let mut marked = false;
         self.last_arrival = id;
         if waiting >= 2 || !self.has(Part::Spared) {
+            self.pressed |= over.is_some_and(|over| over > self.phi());
+            // Where the link is about to be idle nobody is above its limit.
+            let spared = waiting < self.spared as usize && self.has(Part::Spared);
+            let (over, over_of_others) =
+                if spared { (over.map(|over| over.min(self.phi())), 0.0) } else { (over, over_of_others) };
             match self.judge(id, over, over_of_others, times, &packet.meta, capable, random) {
                 Some((cause, false)) => return (over, Some(cause)),
                 action => marked = action.is_some(),
@@ -593,9 +567,9 @@ impl CollarModel {
         let mut marked = None;
         match over {
             Some(over) => {
-                let excess = self.excess(over / self.phi());
+                let excess = self.excess(over / self.phi(), self.slack());
                 let may_mark = capable && excess < 0.08;
-                let linear = may_mark && self.is_l4s(meta);
+                let linear = may_mark && meta.ecn == Ecn::Ect1;
                 if happens(if linear { coupled(excess) } else { excess }, Stream::FilterCoin, random) {
                     if !may_mark {
                         return Some((DropCause::Filter, false));
@@ -603,7 +577,7 @@ impl CollarModel {
                     marked = Some((DropCause::Filter, true));
                 }
             }
-            None if happens(self.excess(over_of_others), Stream::FilterCoin, random) => {
+            None if happens(self.excess(over_of_others, 1.0), Stream::FilterCoin, random) => {
                 return Some((DropCause::Filter, false));
             }
             None => {}
@@ -613,21 +587,21 @@ impl CollarModel {
         let part = if self.counted_size > 0.0 { f64::min(counted / self.counted_size, 1.0) } else { 1.0 };
         let p = p0 * part * f64::min(1.0 / times, 1.0);
         let may_mark = capable && p0 < 0.25;
-        match self.base(id, over, times, p, may_mark && self.is_l4s(meta), random) {
+        match self.base(id, over, times, p, may_mark && meta.ecn == Ecn::Ect1, random) {
             Some(cause) => Some((cause, may_mark)),
             None => marked,
         }
     }
 
-    /// Fraction dropped of a sender, by the multiple of its limit that it sends.
-    fn excess(&self, u: f64) -> f64 {
+    /// Fraction dropped of a sender, by the multiple of its limit that it sends. Who sends a multiple has no slack.
+    fn excess(&self, u: f64, slack: f64) -> f64 {
         let knee = 2.0 - self.s * self.s;
         if u <= 1.0 || !self.has(Part::Limit) {
             0.0
         } else if u < knee {
             (u - 1.0) * (u - 1.0) / (knee * (knee - 1.0))
         } else {
-            1.0 - 1.0 / u
+            1.0 - 1.0 / (u * slack)
         }
     }
 
@@ -661,10 +635,6 @@ impl CollarModel {
         }
         happens(of(rest), Stream::PieCoin, random).then_some(DropCause::Pie)
     }
-
-    fn is_l4s(&self, meta: &Meta) -> bool {
-        meta.ecn == Ecn::Ect1 && !self.tries(Trial::SquareMarks)
-    }
 }
 
 /// How often an L4S packet is marked where a classic one is with this probability: twice its root (RFC 9332, 2.1).
@@ -679,6 +649,7 @@ fn happens(probability: f64, stream: Stream, random: Random) -> bool {
 /// What is seen of the library's.
 struct Seen {
     root: f64,
+    widened: f64,
     s: f64,
     sent: f64,
     suspects: Vec<(u32, f64)>,
@@ -721,6 +692,7 @@ impl Seen {
     {
         Self {
             root: fast.root(),
+            widened: fast.widened(),
             s: fast.s(),
             sent: fast.sent(),
             suspects: fast.suspects().collect(),
@@ -776,9 +748,11 @@ impl Slow for CollarModel {
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
         let theirs = Seen::of(fast).ok_or("this is not COLLAR")?;
         close("root", theirs.root, self.root, 1e-12)?;
+        close("widened", theirs.widened, self.widened, 1e-12 * self.widened)?;
         close("s", theirs.s, self.s, 1e-12)?;
         close("sent", theirs.sent, self.sent, 1e-9 * self.sent)?;
-        (self.root, self.s, self.sent) = (theirs.root, theirs.s, theirs.sent);
+        (self.root, self.widened) = (theirs.root, theirs.widened);
+        (self.s, self.sent) = (theirs.s, theirs.sent);
         let ours: Vec<_> = self.suspects.iter().flatten().flatten().collect();
         if theirs.suspects.iter().map(|e| e.0).ne(ours.iter().map(|e| e.id)) {
             return Err(format!("suspects {:?}, should be {ours:?}", theirs.suspects));

@@ -1,4 +1,4 @@
-//! COLLAR's kin end to end: shares by weight, voice that goes first without a free ride, and hosts that share alike.
+//! COLLAR and its kin end to end: links that a crowd of small flows leaves to few, shares by weight, voice that goes first without a free ride, and hosts that share alike.
 
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, RunResult, simulate};
@@ -20,6 +20,99 @@ fn share(run: &RunResult, group: &str) -> f64 {
 fn wait_ms(run: &RunResult, group: &str) -> f64 {
     let groups = &run.queues[0].groups;
     groups.iter().find(|g| g.name == group).map_or(f64::NAN, |g| 1e3 * g.sojourn_s.p99)
+}
+
+/// Ten CUBIC flows on a link of 50 Mb/s, without the crowd.
+const CROWD: &str = r#"
+duration = "25s"
+warm_up = "10s"
+
+[dumbbell]
+rate = "50mbit"
+delay = "1ms"
+access_rate = "500mbit"
+access_delay = "4.5ms"
+
+[queue]
+discipline = "collar"
+limit = "500p"
+
+[[groups]]
+name = "tcp"
+transport = "cubic"
+count = 10
+packet_size = "1500B"
+max_window = "20000p"
+"#;
+
+/// The link is busy and TCP has most of what the others leave.
+fn is_full(text: &str, settings: &[&str], left: f64) {
+    let run = run(text, settings);
+    let (busy, tcp) = (run.queues[0].utilisation, share(&run, "tcp") / left);
+    assert!(busy > 0.96, "the link is busy for {busy} of the time with {settings:?}");
+    assert!(tcp > 0.9, "TCP has {tcp} of what is left with {settings:?}");
+}
+
+/// Calls, sensors and other small flows take a part of the link, which makes s too small by that part.
+#[test]
+fn a_crowd_of_small_flows_leaves_the_rest_to_tcp() {
+    let of = |count: u32, bytes: u32| {
+        format!("{CROWD}\n[[groups]]\nname = \"crowd\"\ntransport = \"cbr\"\nrate = \"1mbit\"\n")
+            + &format!("count = {count}\npacket_size = \"{bytes}B\"\n")
+    };
+    is_full(&of(300, 200), &["groups.crowd.rate=64kbit"], 0.616);
+    let linux = ["groups.crowd.rate=10kbit", "groups.tcp.era=linux"];
+    is_full(&of(2000, 1000), &linux, 0.6);
+    for (part, count) in [(0.05, 10), (0.3, 30), (0.6, 37), (0.6, 1000), (0.9, 4000)] {
+        let rate = format!("groups.crowd.rate={}", part * 50e6 / f64::from(count));
+        is_full(&of(count, 1000), &[&rate, "groups.crowd.transport=poisson"], 1.0 - part);
+    }
+}
+
+/// Two thousand small flows at 1 Gb/s.
+#[test]
+fn a_crowd_on_a_fast_link_leaves_the_rest_to_tcp() {
+    let crowd = "\n[[groups]]\nname = \"crowd\"\ntransport = \"cbr\"\nrate = \"200kbit\"\ncount = 2000\n";
+    let fast = [
+        "dumbbell.rate=1gbit",
+        "dumbbell.access_rate=10gbit",
+        "queue.limit=2000p",
+        "duration=10s",
+        "warm_up=5s",
+    ];
+    is_full(&(CROWD.to_owned() + crowd), &fast, 0.6);
+}
+
+/// Ten flows that the first of three links holds to a twentieth, and four more on each other link: there half of the output
+/// comes from flows below their share.
+#[test]
+fn flows_that_are_limited_elsewhere_leave_the_rest() {
+    let mut text = "duration = 40\nwarm_up = 15\n[chain]\nrates = [\"20mbit\", \"20mbit\", \"20mbit\"]\ndelays = [\"2ms\"]\n\
+        access_rate = \"200mbit\"\naccess_delay = \"5ms\"\n[queue]\ndiscipline = \"collar\"\nlimit = \"200p\"\n"
+        .to_owned();
+    for (name, count, enter, leave) in
+        [("long", 10, 1, 4), ("first", 10, 1, 2), ("second", 4, 2, 3), ("third", 4, 3, 4)]
+    {
+        text += &format!(
+            "[[groups]]\nname = \"{name}\"\ntransport = \"cubic\"\ncount = {count}\nenter = {enter}\n"
+        );
+        text += &format!("leave = {leave}\npacket_size = \"1000B\"\nmax_window = \"20000p\"\n");
+    }
+    let run = run(&text, &[]);
+    for queue in &run.queues {
+        assert!(queue.utilisation > 0.95, "{} is busy for {}", queue.name, queue.utilisation);
+    }
+}
+
+/// A crowd does not let a flood in.
+#[test]
+fn a_flood_in_a_crowd_is_held() {
+    let text = CROWD.to_owned()
+        + "\n[[groups]]\nname = \"crowd\"\ntransport = \"cbr\"\nrate = \"64kbit\"\ncount = 300\npacket_size = \"200B\"\n"
+        + "\n[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"100mbit\"\n";
+    let run = run(&text, &[]);
+    let (tcp, udp) = (share(&run, "tcp") / 0.56, share(&run, "udp") / 0.056);
+    assert!(tcp > 0.9 && udp < 1.6, "TCP has {tcp} of its share, UDP {udp}");
 }
 
 /// Ten TCP flows in each of three classes, and a sender of twice the link in one of them.

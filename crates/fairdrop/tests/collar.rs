@@ -34,6 +34,11 @@ fn quick() -> CollarParams {
     CollarParams { limit: 100, span: Time::from_ns(1000), ..CollarParams::default() }
 }
 
+/// A buffer that the aim never fills half of.
+fn quick_link() -> CollarParams {
+    CollarParams { limit: 10_000, ..CollarParams::default() }
+}
+
 /// A loop of arrivals of `pick`ed flows `gap_ns` apart before a link that takes 1 ms for a packet; what left, by flow, of
 /// the second half.
 fn output(
@@ -118,6 +123,90 @@ fn nothing_is_dropped_before_two_wait() {
     };
     assert_eq!([dropped(0), dropped(1)], [0, 0]);
     assert!(dropped(2) > 15);
+}
+
+/// A link of 1 ms a packet for `ms`, whose packets wait for `wait_ms`: half of the output is a crowd's of flows that send
+/// once, the rest comes from five flows. One packet in two that leave arrives; some are dropped, as the link takes no notice.
+fn crowd(decision: &mut Decision, world: &mut World, dice: &mut Philox, wait_ms: u64, ms: u64) {
+    for _ in 0..ms {
+        let bits = dice.next_u64();
+        let flow = if bits & 1 == 0 { bits | 8 } else { (bits >> 8) % 5 };
+        decision.arrival(&Meta::of_flow(flow, 1000), wait_ms as u32, world);
+        decision.departure::<u32, _>(flow, 1000, Time::from_ms(wait_ms), wait_ms as u32, world);
+        world.now = world.now.after(Time::from_ms(1));
+    }
+}
+
+/// s is half of the fair share, so that the limit without more is 0.63 of it. It widens until the five flows have their
+/// share: until 2.5 times the least of them are below it, and by no more than the whole link.
+#[test]
+fn the_limit_widens_while_suspects_press_on_a_short_queue() {
+    let (mut decision, mut world, mut dice) = (decision(&quick_link()), World::new(3), Philox::new(8, 0, 0));
+    crowd(&mut decision, &mut world, &mut dice, 2, 20_000);
+    let (s, widened) = (decision.s(), decision.widened());
+    assert!((0.04..0.06).contains(&s), "{s}");
+    let limit = 0.9 * 1.4 * s * widened;
+    assert!((0.1..0.2).contains(&limit), "five flows with a tenth each may have {limit}");
+    assert_eq!(decision.root(), 0.0);
+
+    // Nobody is above the limit: it stays, however short the queue.
+    let rests = decision.clone();
+    world.now = world.now.after(Time::from_ms(500));
+    decision.arrival::<u32, _>(&Meta::of_flow(u64::MAX, 1000), 2, &mut world);
+    assert!(decision.widened() <= rests.widened());
+
+    // A long queue takes it back before anything is dropped at the base.
+    crowd(&mut decision, &mut world, &mut dice, 100, 2_000);
+    assert_eq!(decision.widened(), 1.0);
+    assert!(decision.root() > 0.0);
+}
+
+/// Suspects that send more than any limit widen it to the whole link and no further.
+#[test]
+fn the_limit_widens_to_the_whole_link_at_most() {
+    let (mut decision, mut world) = (decision(&quick_link()), World::new(3));
+    for number in 0..20_000_u64 {
+        let meta = Meta::of_flow(number % 2, 1000);
+        for _ in 0..4 {
+            decision.arrival(&meta, 2, &mut world);
+        }
+        decision.departure::<u32, _>(meta.flow, 1000, Time::from_ms(1), 2, &mut world);
+        world.now = world.now.after(Time::from_ms(1));
+        // s moves between updates, the more the fewer matches it averages.
+        let whole = (1.0 / (0.9 * 1.4 * decision.s())).max(1.0);
+        assert!(number < 5000 || decision.widened() <= 1.2 * whole, "{} of {whole}", decision.widened());
+    }
+    assert!((0.9 * 1.4 * decision.s() * decision.widened() - 1.0).abs() < 0.1, "{}", decision.widened());
+}
+
+/// Below an eighth of the aim, 40 ms here, a suspect may send what it likes.
+#[test]
+fn nothing_is_dropped_for_its_share_where_the_link_would_go_idle() {
+    let params = CollarParams { target: Time::from_ms(320), ..quick_link() };
+    let (mut decision, mut world, mut dice) = (decision(&params), World::new(3), Philox::new(8, 0, 0));
+    crowd(&mut decision, &mut world, &mut dice, 50, 5_000);
+    let mut dropped = |waiting| {
+        let mut decision = decision.clone();
+        let actions = (0..1000).map(|_| decision.arrival(&Meta::of_flow(0, 1000), waiting, &mut world));
+        actions.filter(|action| *action == CollarAction::Drop(Filter)).count()
+    };
+    assert_eq!([dropped(2), dropped(38)], [0, 0]);
+    assert!(dropped(42) > 100, "{}", dropped(42));
+}
+
+/// A packet of each of 200 flows takes 200 ms, and the buffer 100 ms: the controller aims at 50 ms.
+#[test]
+fn the_aim_is_half_the_buffer_at_most() {
+    let params = CollarParams { limit: 100, ..CollarParams::default() };
+    for (wait, drops) in [(45, false), (55, true)] {
+        let (mut decision, mut world, mut dice) = (decision(&params), World::new(3), Philox::new(8, 0, 0));
+        for _ in 0..40_000 {
+            let flow = dice.next_u64() % 200;
+            decision.departure::<u32, _>(flow, 1000, Time::from_ms(wait), wait as u32, &mut world);
+            world.now = world.now.after(Time::from_ms(1));
+        }
+        assert_eq!(decision.root() > 0.0, drops, "at {wait} ms the root is {}", decision.root());
+    }
 }
 
 /// Of n flows with equal rates two random departures are of one flow with probability 1/n.
@@ -383,6 +472,7 @@ proptest! {
             let decision = collar(&link).decision();
             prop_assert!((0.0..=0.5).contains(&decision.root()));
             prop_assert!((1.0 / 16_384.0..=1.0).contains(&decision.s()));
+            prop_assert!(decision.widened() >= 1.0 && (decision.root() == 0.0 || decision.widened() == 1.0));
             prop_assert!(decision.sent() >= 1.0);
             prop_assert!(decision.suspects().all(|(_, bytes)| bytes > 0.0 && bytes.is_finite()));
             prop_assert!(decision.suspects().count() <= 8 * params.sets as usize);

@@ -149,8 +149,8 @@ fn internals_are_named_and_move() {
             "codel" => &["dropping", "count"],
             "pie" => &["drop_prob", "burst_allowance_s"],
             "dualpi2" => &["drop_prob"],
-            "collar" | "collarw" | "collar_sparse" => &["root", "s"],
-            "collar_hosts" => &["root", "s", "s_hosts"],
+            "collar" | "collarw" | "collar_sparse" => &["root", "s", "widened"],
+            "collar_hosts" => &["root", "s", "widened", "s_hosts"],
             "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" | "afq" | "cebinae" => &[],
             // Others say so in tests of their own.
             _ => return None,

@@ -12,7 +12,7 @@ mod slowly;
 use afd_of_elephants::AfdOfElephants;
 use csfq_from_matches::CsfqFromMatches;
 use fairdrop::{AnyParams, CollarParams};
-use fairdrop_reference::collar::{CollarModel, Part, Trial};
+use fairdrop_reference::collar::{CollarModel, Part};
 use fairdrop_sim::extension::{DisciplineExtension, ExtensionError, Extensions, Setup};
 use fairdrop_sim::{Control, scenario::Scenario, simulate};
 use slowly::Slowly;
@@ -25,11 +25,6 @@ pub const WHOLE: &str = "collar_whole";
 /// The name of COLLAR without a part.
 pub fn without(part: &str) -> &'static str {
     fairdrop_sim::extension::kept(&format!("collar_without_{}", part.replace('-', "_")))
-}
-
-/// The name of COLLAR with a rule that was tried.
-pub fn with(trial: &str) -> &'static str {
-    fairdrop_sim::extension::kept(&format!("collar_with_{}", trial.replace('-', "_")))
 }
 
 /// COLLAR with its defaults, by its reference as `made` makes it.
@@ -49,10 +44,6 @@ pub fn parts() -> Result<Extensions, ExtensionError> {
         let made = move |params| CollarModel::without(params, Some(part));
         parts.add(DisciplineExtension::named(without(name), move |setup| collar(setup, made)))?;
     }
-    for (name, trial) in Trial::ALL {
-        let made = move |params| CollarModel::with(params, trial);
-        parts.add(DisciplineExtension::named(with(name), move |setup| collar(setup, made)))?;
-    }
     parts.add(DisciplineExtension::named("csfq_from_matches", CsfqFromMatches::new))?;
     parts.add(DisciplineExtension::named("afd_of_elephants", AfdOfElephants::new))?;
     Ok(parts)
@@ -64,9 +55,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("csfq_from_matches\nafd_of_elephants\n{WHOLE}");
         for (part, _) in Part::ALL {
             println!("{}", without(part));
-        }
-        for (trial, _) in Trial::ALL {
-            println!("{}", with(trial));
         }
         return Ok(());
     };

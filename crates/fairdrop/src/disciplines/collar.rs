@@ -3,7 +3,9 @@
 //! A small memory holds ids of departed packets. How often a departure's id is found in it estimates `s`, the sum of the
 //! squared shares of the output: one over the number of flows where all send alike. An arrival that is found there puts its
 //! flow into a small table of suspects, where what it sends is counted; what exceeds its part of `s` is dropped. A
-//! controller of the waiting time as in PI2 drops the rest, from flows that send more the more often.
+//! controller of the waiting time as in PI2 drops the rest, from flows that send more the more often. The same controller goes
+//! on below zero: while the queue is short and suspects are at their limit it widens the limit, since `s` falls short of the
+//! fair share where small flows hold a part of the output.
 //!
 //! Nothing is taken out of the queue and nothing is kept of flows beyond the table: [`CollarDecision`] is the whole of it
 //! but for the packets, for hosts that have a queue of their own.
@@ -44,8 +46,16 @@ const ALPHA: f64 = 0.16;
 const BETA: f64 = 3.2;
 /// The longest round trip that these are for, without the wait; in seconds.
 const RTT_MAX: f64 = 0.1;
-/// The part of the buffer that the target takes at most.
+/// Most of the buffer that the aim takes.
 const MOST_OF_BUFFER: f64 = 0.5;
+/// Fraction of the aim below which the limit widens, and above which it narrows: less than one, so that the limit is as
+/// narrow as it gets before anything is dropped at the base.
+const WIDEN_BELOW: f64 = 0.8;
+/// Growth of the limit in an update with an empty queue, and its decrease where the wait has grown by the aim.
+const WIDEN: f64 = 0.03;
+const NARROW: f64 = 0.1;
+/// Fraction of the aim below which nothing is dropped for its share: the link is about to be idle.
+const SPARED: f64 = 0.125;
 /// The least mean distance of samples, in packets: by chance, so that flows that take turns are all sampled.
 const NEAREST: f64 = 2.0;
 /// Ids that a sampled departure is compared with: blocks side by side.
@@ -60,7 +70,8 @@ const WINDOW: f64 = 32.0;
 const SLACK: f64 = 0.003;
 const LOOSEST: f64 = 1.4;
 /// Multiple of a suspect's limit above which its whole excess is dropped, less s^2: where s is large a flood at the
-/// link's rate exceeds its limit by little, and would keep the link.
+/// link's rate exceeds its limit by little, and would keep the link. The slack is not for who sends so much: it is there for
+/// the loss that flows answer to.
 const KNEE: f64 = 2.0;
 /// Part of a suspect's packets above which those that could be marked are dropped: who still sends 1.4 times its
 /// limit does not answer to marks.
@@ -377,6 +388,10 @@ struct Controller {
     root: f64,
     /// Waiting time at the last update, in seconds.
     old_delay: f64,
+    /// Multiple of the loosest limit that suspects have; 1 where `root` is above zero.
+    widened: f64,
+    /// Whether a suspect has sent more than its limit since the last update.
+    pressed: bool,
 }
 
 /// Estimates from departures, renewed by sampled ones and by a queue that they leave empty.
@@ -441,12 +456,16 @@ struct Limits {
     /// How far the limit is loosened, and one over it.
     phi: f64,
     per_phi: f64,
+    /// How far it is loosened without being widened.
+    slack: f64,
     /// The base drop probability.
     base: f64,
     /// Multiple of the loosened limit above which the whole excess is dropped.
     knee: f64,
     /// Multiple of its limit that a suspect may send without a random draw; none where there is a base probability.
     calm: f64,
+    /// Waiting packets below which nothing is dropped for its share.
+    spared: u32,
 }
 
 /// COLLAR without the packets: its decision on an arrival at the tail of any FIFO, and its estimates from departures.
@@ -546,16 +565,18 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             size: 0.0,
             service: 0.0,
         };
-        let controller = Controller { root: 0.0, old_delay: 0.0 };
+        let controller = Controller { root: 0.0, old_delay: 0.0, widened: 1.0, pressed: false };
         let limits = Limits {
             per_limit: 1.0 / params.share,
             per_size: 0.0,
             by_share: MOST_DRAWS,
             phi: LOOSEST,
             per_phi: 1.0 / LOOSEST,
+            slack: LOOSEST,
             base: 0.0,
             knee: KNEE - 1.0,
             calm: LOOSEST,
+            spared: 0,
         };
         let hash = PlaceHash::new(1);
         Ok(Self {
@@ -582,6 +603,11 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
     /// The root of the drop probability, as of the last call.
     pub fn root(&self) -> f64 {
         self.controller.root
+    }
+
+    /// Multiple of the loosest limit that suspects have, as of the last call.
+    pub fn widened(&self) -> f64 {
+        self.controller.widened
     }
 
     /// Bytes that left until the last sample, faded as those of suspects are.
@@ -659,7 +685,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
     /// What becomes of an arrival that is counted.
     #[inline(always)]
     pub(super) fn judged<H, E: Env<H>>(
-        &self,
+        &mut self,
         id: u32,
         sent: Option<f64>,
         meta: &Meta,
@@ -671,8 +697,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             return CollarAction::Queue;
         }
         match sent {
-            Some(over) => self.judge_suspect(over, meta, part, env),
-            None => self.judge_other(id, meta, part, env),
+            Some(over) => self.judge_suspect(over, meta, part, waiting, env),
+            None => self.judge_other(id, meta, part, waiting, env),
         }
     }
 
@@ -680,25 +706,37 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
     /// probability falls on it as the square of what it sends.
     #[inline(always)]
     fn judge_suspect<H, E: Env<H>>(
-        &self,
+        &mut self,
         over: f64,
         meta: &Meta,
         part: D::Part,
+        waiting: u32,
         env: &mut E,
     ) -> CollarAction {
         if over <= self.limits.calm {
             return CollarAction::Queue;
         }
         if over > self.limits.phi {
-            return self.judge_greedy(over, meta, part, env);
+            return self.judge_greedy(over, meta, part, waiting, env);
         }
         self.judge_base(over, meta, part, env)
     }
 
     /// The same for one that is over its limit.
     #[inline(never)]
-    fn judge_greedy<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
-        let excess = excess(over * self.limits.per_phi, self.limits.knee);
+    fn judge_greedy<H, E: Env<H>>(
+        &mut self,
+        over: f64,
+        meta: &Meta,
+        part: D::Part,
+        waiting: u32,
+        env: &mut E,
+    ) -> CollarAction {
+        self.controller.pressed = true;
+        if waiting < self.limits.spared {
+            return self.judge_base(self.limits.phi, meta, part, env);
+        }
+        let excess = excess(over * self.limits.per_phi, self.limits.knee, self.limits.slack);
         let may_mark = excess < MOST_MARKED;
         let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, may_mark, meta.ecn, env);
         if matches!(action, CollarAction::Drop(_)) {
@@ -720,10 +758,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
     /// What becomes of a packet of a flow that is no suspect: the base probability falls on it as often as it is met in the
     /// memory, which one block tells.
     #[inline(always)]
-    fn judge_other<H, E: Env<H>>(&self, id: u32, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
+    fn judge_other<H, E: Env<H>>(
+        &self,
+        id: u32,
+        meta: &Meta,
+        part: D::Part,
+        waiting: u32,
+        env: &mut E,
+    ) -> CollarAction {
         let over = self.sharing.over(part, self.limits.per_limit, self.limits.phi);
-        if over > 1.0 {
-            let excess = excess(over, self.limits.knee);
+        if over > 1.0 && waiting >= self.limits.spared {
+            let excess = excess(over, self.limits.knee, 1.0);
             let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, false, meta.ecn, env);
             if action != CollarAction::Queue {
                 return action;
@@ -858,13 +903,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Updates what the controller contributes to the test of arrivals.
     fn judge(&mut self) {
-        let root = self.controller.root;
-        let phi = lesser(1.0 + SLACK / root, LOOSEST);
+        let Controller { root, widened, .. } = self.controller;
+        let slack = lesser(1.0 + SLACK / root, LOOSEST);
+        let phi = slack * widened;
+        let service = self.service();
         self.limits = Limits {
             phi,
             per_phi: 1.0 / phi,
+            slack,
             base: root * root,
             calm: if root > 0.0 { 0.0 } else { phi },
+            spared: if service > 0.0 { (SPARED * self.aim() / service) as u32 } else { 0 },
             ..self.limits
         };
     }
@@ -937,18 +986,52 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.judge();
     }
 
-    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer.
-    /// Gains are for round trips that hold the wait: a longer target gets smaller ones.
-    fn update(&mut self) {
-        let (target, delay) = (self.params.target.seconds(), self.output.delay.seconds());
-        let service = self.output.service * 1e-9;
+    /// Mean time of a packet on the link, in seconds; 0 until known.
+    fn service(&self) -> f64 {
+        self.output.service * 1e-9
+    }
+
+    /// Waiting time that the controller aims at, in seconds: the target, or one packet of each active flow where that takes
+    /// longer; at most half the buffer.
+    fn aim(&self) -> f64 {
+        let (target, service) = (self.params.target.seconds(), self.service());
+        if service <= 0.0 {
+            return target;
+        }
         let half = MOST_OF_BUFFER * f64::from(self.params.limit) * service;
-        let wanted = if service > 0.0 { target.min(half) } else { target };
-        let aim = wanted.max(service / self.output.matched.s);
-        let gain = ((RTT_MAX + target) / (RTT_MAX + aim)).min(1.0);
-        let Controller { root, old_delay } = self.controller;
-        let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * (delay - old_delay);
-        self.controller = Controller { root: (root + step).clamp(0.0, MOST_ROOT), old_delay: delay };
+        target.max(service / self.output.matched.s).min(half)
+    }
+
+    /// One update: of the root, and of the limit while the root is at zero.
+    fn update(&mut self) {
+        let (aim, delay) = (self.aim(), self.output.delay.seconds());
+        let change = delay - self.controller.old_delay;
+        if self.controller.widened <= 1.0 {
+            self.steer(aim, delay, change);
+        }
+        if self.controller.root <= 0.0 {
+            self.widen(aim, delay, change);
+        }
+        self.controller = Controller { old_delay: delay, pressed: false, ..self.controller };
+    }
+
+    /// The root moves as in PI2. Gains are for round trips that hold the wait: a longer aim gets smaller ones.
+    fn steer(&mut self, aim: f64, delay: f64, change: f64) {
+        let gain = ((RTT_MAX + self.params.target.seconds()) / (RTT_MAX + aim)).min(1.0);
+        let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * change;
+        self.controller.root = (self.controller.root + step).clamp(0.0, MOST_ROOT);
+    }
+
+    /// The limit widens while the queue is short and suspects are over it, up to the whole link, and narrows while the
+    /// queue is long or grows. Steps are smaller where half the buffer is less than the target: a short queue comes and goes
+    /// within an update.
+    fn widen(&mut self, aim: f64, delay: f64, change: f64) {
+        let Controller { widened, pressed, .. } = self.controller;
+        let whole = 1.0 / (self.params.share * LOOSEST * self.output.matched.s);
+        let most = if pressed { whole } else { lesser(whole, widened) };
+        let part = lesser(aim / self.params.target.seconds(), 1.0);
+        let step = part * part * (WIDEN * (1.0 - delay / (WIDEN_BELOW * aim)) - NARROW * change / aim);
+        self.controller.widened = (widened * (1.0 + step)).clamp(1.0, most.max(1.0));
     }
 
     /// The set that `id` belongs to.
@@ -1074,14 +1157,15 @@ pub(super) fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
-/// The part that is dropped of a suspect that sends `over` times its limit: from `knee` on, all that is too much.
+/// The part that is dropped of a suspect that sends `over` times its limit: from `knee` on, all that is above the limit
+/// without its slack.
 #[inline]
-fn excess(over: f64, knee: f64) -> f64 {
+fn excess(over: f64, knee: f64, slack: f64) -> f64 {
     match over {
         _ if over <= 1.0 => 0.0,
-        // As much as below at the knee.
+        // At the knee all that is above the limit with its slack.
         _ if over < knee => (over - 1.0) * (over - 1.0) / (knee * (knee - 1.0)),
-        _ => 1.0 - 1.0 / over,
+        _ => 1.0 - 1.0 / (over * slack),
     }
 }
 
@@ -1158,6 +1242,7 @@ where
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         see("root", self.decision.root());
         see("s", self.decision.s());
+        see("widened", self.decision.widened());
     }
 }
 
@@ -1166,18 +1251,18 @@ mod tests {
     extern crate std;
     use super::*;
 
-    /// Nothing up to the limit, all of the excess from the knee on, and no step there.
+    /// Nothing up to the limit; from the knee on all of the excess, over the limit without its slack.
     #[test]
     fn the_excess_is_dropped() {
         for knee in [1.0 + 1e-6, 1.5, KNEE] {
             assert_eq!(
-                (excess(0.0, knee), excess(1.0, knee), excess(knee, knee)),
+                (excess(0.0, knee, 1.0), excess(1.0, knee, 1.0), excess(knee, knee, 1.0)),
                 (0.0, 0.0, 1.0 - 1.0 / knee)
             );
-            assert!((excess(knee * (1.0 - 1e-9), knee) - excess(knee, knee)).abs() < 1e-8);
-            assert_eq!(excess(10.0, knee), 0.9);
+            assert!((excess(knee * (1.0 - 1e-9), knee, 1.4) - excess(knee, knee, 1.0)).abs() < 1e-8);
+            assert_eq!((excess(10.0, knee, 1.0), excess(8.0, knee, 1.25)), (0.9, 0.9));
         }
-        assert_eq!((excess(1.0, 1.0), excess(2.0, 1.0)), (0.0, 0.5));
+        assert_eq!((excess(1.0, 1.0, 1.0), excess(2.0, 1.0, 1.0)), (0.0, 0.5));
     }
 
     #[test]

@@ -505,6 +505,7 @@ where
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         see("root", self.decision.root());
         see("s", self.decision.s());
+        see("widened", self.decision.widened());
         see("s_hosts", self.decision.shares().s());
     }
 }

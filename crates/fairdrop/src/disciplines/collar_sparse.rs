@@ -175,5 +175,6 @@ where
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         see("root", self.decision.root());
         see("s", self.decision.s());
+        see("widened", self.decision.widened());
     }
 }
