@@ -2,9 +2,9 @@
 
 Source of the algorithm: this project, ``docs/background/collar.md``; everything here is ours. With ``s`` the sum of the
 squared shares of the output, a flow that sends the part x of the link has sent ``over = x/(a s)`` times its limit,
-where a is the parameter ``share``. With p = root^2 the base probability and phi = min(1 + slack/root, 1.4),
+where a is the parameter ``share``. With p = root^2 the base probability, l = min(1 + slack/root, 1.4) and phi = l w,
 
-    u = over/phi,   k = 2 - s^2,   L = 0 up to u = 1, (u-1)^2/(k (k-1)) up to k, 1 - 1/u above;
+    u = over/phi,   k = 2 - s^2,   L = 0 up to u = 1, (u-1)^2/(k (k-1)) up to k, 1 - 1/(u l) above;
     B = min(p, 64 s) min(over, phi)^2 + max(p - 64 s, 0);
     1 - loss = (1-L) (1-B),   q = x (1 - loss),   sum q = 1.
 
@@ -12,8 +12,9 @@ The output that a limit makes has a sum of squares S(s) = sum q^2 (1+v). Fixed p
 a lag, a fixed point holds where dS/ds < 1. The wait is what the controller aims at: ``target``, or one packet of each
 of 1/s flows where that takes longer, and at most half of the buffer.
 
-Where the flows do not fill the link without base drops, the rule that two packets must wait decides: drops act for a
-part of the time, and the wait is taken to be that part of the aim.
+Where the flows do not fill the link without base drops, the limit is widened, w > 1, until they do; the wait is then
+0.8 of the aim. Where a limit of the whole link does not suffice either, the rule that two packets must wait decides:
+drops act for a part of the time, and the wait is taken to be that part of the aim.
 
 Validity: every flow that matters is a suspect (fewer than places); means, no bursts; v, the squared variation of the
 shares of responsive flows within the memory, is given, not predicted. Packets are of one size.
@@ -40,6 +41,7 @@ from fairdrop.models.flows import ConstantRate, FlowClass, allowed_rates, class_
 #: Constants of the discipline: crates/fairdrop/src/disciplines/collar.rs.
 SLACK, LOOSEST, KNEE, MOST_ROOT = 0.003, 1.4, 2.0, 0.5
 MOST_DRAWS, LEAST = 64.0, 1.0 / 16_384.0
+WIDEN_BELOW = 0.8
 _STEPS_PER_E = 24
 _LEAST_ROOT = 1e-6
 _LEAST_LOG_RATE, _MOST_LOG_RATE = -60.0, 10.0
@@ -143,12 +145,14 @@ class _Limits:
     root: float
     active: float = 1.0
     tail: float = 0.0
+    widened: float = 1.0
 
     def loss(self, x: float) -> tuple[float, float, float]:
         """Excess over the limit, loss and survival of a flow that sends the part x of the link."""
-        phi = min(1.0 + SLACK / self.root, LOOSEST) if self.root > 0.0 else LOOSEST
+        slack = min(1.0 + SLACK / self.root, LOOSEST) if self.root > 0.0 else LOOSEST
+        phi = slack * self.widened
         over = x / (self.share * self.s)
-        kept = 1.0 - self.active * _excess(over / phi, KNEE - self.s * self.s)
+        kept = 1.0 - self.active * _excess(over / phi, KNEE - self.s * self.s, slack)
         p = self.root * self.root
         by_share = min(p, MOST_DRAWS * self.s)
         base = min(by_share * min(over, phi) ** 2 + p - by_share, 1.0)
@@ -156,10 +160,10 @@ class _Limits:
         return over, 1.0 - survival, survival
 
 
-def _excess(u: float, knee: float) -> float:
+def _excess(u: float, knee: float, slack: float) -> float:
     if u <= 1.0:
         return 0.0
-    return (u - 1.0) ** 2 / (knee * (knee - 1.0)) if u < knee else 1.0 - 1.0 / u
+    return (u - 1.0) ** 2 / (knee * (knee - 1.0)) if u < knee else 1.0 - 1.0 / (u * slack)
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,11 @@ class _Link:
     def aim(self, s: float) -> float:
         """The wait that the controller aims at."""
         packet = 1.0 / self.capacity
-        return max(min(self.target, 0.5 * self.buffer * packet), packet / s)
+        return min(max(self.target, packet / s), 0.5 * self.buffer * packet)
+
+    def wait(self, limits: _Limits) -> float:
+        """The wait at which the controller rests."""
+        return limits.active * self.aim(limits.s) * (WIDEN_BELOW if limits.widened > 1.0 else 1.0)
 
     def rate(self, flow: FlowClass, limits: _Limits, tau: float) -> float:
         """What one flow sends, as a part of the link."""
@@ -196,7 +204,7 @@ class _Link:
         return math.exp(bracketed(sent_over_allowed, _LEAST_LOG_RATE, _MOST_LOG_RATE, **ends))
 
     def rates(self, limits: _Limits) -> list[float]:
-        tau = limits.active * self.aim(limits.s)
+        tau = self.wait(limits)
         return [self.rate(flow, limits, tau) for flow in self.flows]
 
     def load(self, limits: _Limits) -> float:
@@ -207,13 +215,21 @@ class _Link:
     def balanced(self, s: float) -> _Limits:
         """The base probability with which the link is just full.
 
-        Where it is not even without, how often drops act. Where it is overfull with the largest, the part that
-        the full buffer drops.
+        Where it is not even without, how far the limit is widened, or how often drops act. Where it is overfull with
+        the largest, the part that the full buffer drops.
         """
         free = _Limits(s, self.share, 0.0)
         if self.load(free) < 1.0:
-            active = bracketed(lambda part: self.load(_Limits(s, self.share, 0.0, part)) - 1.0, 0.0, 1.0)
-            return _Limits(s, self.share, 0.0, active)
+            whole = max(1.0 / (LOOSEST * self.share * s), 1.0)
+            if self.load(_Limits(s, self.share, 0.0, widened=whole)) >= 1.0:
+                widened = bracketed(
+                    lambda times: self.load(_Limits(s, self.share, 0.0, widened=times)) - 1.0, 1.0, whole
+                )
+                return _Limits(s, self.share, 0.0, widened=widened)
+            active = bracketed(
+                lambda part: self.load(_Limits(s, self.share, 0.0, part, widened=whole)) - 1.0, 0.0, 1.0
+            )
+            return _Limits(s, self.share, 0.0, active, widened=whole)
 
         def excess(log_root: float) -> float:
             return self.load(_Limits(s, self.share, math.exp(log_root))) - 1.0
@@ -334,7 +350,7 @@ def _result(link: _Link, s: float, points: list[float], slopes: list[float]) -> 
     count = np.array([flow.count for flow in link.flows])
     spread = np.array([1.0 if isinstance(flow, ConstantRate) else 1.0 + link.variation for flow in link.flows])
     mu = shares * survival
-    tau = limits.active * link.aim(s)
+    tau = link.wait(limits)
     squares = float(count @ (spread * mu**2))
     residual = verified(
         {
