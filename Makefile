@@ -136,13 +136,14 @@ bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulat
 
 bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see experiments/shares/README.md)
 	$(BIN)/python -m experiments.shares.campaign fresh --keep
+	$(BIN)/python -m experiments.shares.campaign crowds --disciplines collar choke dualpi2 fq_codel --keep
 	$(BIN)/python -m experiments.shares.campaign validation --keep
 	$(BIN)/python -m experiments.shares.campaign validation --rivals --seeds 1 --keep
 	cargo build --release --package fairdrop-sim --example ablations
 	$(BIN)/python -m experiments.shares.campaign validation --ablations --seeds 1 --keep
 	$(BIN)/python -m experiments.kin.campaign
-	$(BIN)/python -m experiments.trials.campaign
-	$(BIN)/python -m experiments.pages shares kin trials
+	$(BIN)/python -m experiments.links.campaign
+	$(BIN)/python -m experiments.pages shares kin links
 
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see experiments/attack/README.md)
 	$(BIN)/python -m experiments.attack.campaign --keep $(ATTACK)

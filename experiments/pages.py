@@ -37,7 +37,7 @@ from fairdrop.plot.style import save_figure, svg_bytes
 BUILT = ROOT / "build" / "docs"
 #: Experiments whose pages are made from stored results, and those that simulate for minutes.
 STORED = (
-    "reference", "reproduction", "comparison", "characterization", "shares", "trials", "kin", "attack", "fidelity",
+    "reference", "reproduction", "comparison", "characterization", "shares", "links", "kin", "attack", "fidelity",
 )  # fmt: skip
 SIMULATED = ("headline", "leaky_buffer", "collar_theory")
 WIDTH = 118

@@ -17,6 +17,8 @@ VALIDATION_SEED = 20_261_127
 # What a run of the validation set sends at most, but for the shortest run, so that 200 of them take minutes.
 _MOST_PACKETS = 100_000
 _SHORTEST_S, _LONGEST_S = 12.0, 60.0
+# On a fast link, where a run has many packets.
+_SHORT = {"duration_s": 15.0, "warm_up_s": 7.0}
 _DATA_TRANSPORTS = ("newreno", "sack", "cubic")
 
 
@@ -202,8 +204,31 @@ def fresh() -> Iterator[Load]:
         yield replace(load, seeds=10, first_seed=101)
 
 
+def crowds() -> Iterator[Load]:
+    """Long flows beside 10 to 10,000 small senders with 5 to 90 % of the link, or short transfers, or a flood too."""
+    calls = udp(300, 64e3, name="calls", packet_size=200)
+    slow = (5e7, 0.02, 500)
+    long = {"packet_size": 1500, "duration_s": 30.0, "warm_up_s": 10.0, "seeds": 5, "first_seed": 201}
+    yield Load("50 Mb/s, 10 CUBIC, 300 calls", *slow, (tcp(10, "cubic"), calls), **long)
+    ids = udp(2000, 1e4, name="ids")
+    yield Load("50 Mb/s, 10 CUBIC of Linux, 2,000 ids of 10 kb/s", *slow, (tcp(10, "cubic", era="linux"), ids), **long)
+    for part, count in ((0.05, 10), (0.2, 30), (0.4, 100), (0.6, 37), (0.6, 1000), (0.9, 10_000)):
+        crowd = udp(count, part * 1e8 / count, "poisson", name="crowd")
+        name = f"100 Mb/s, 20 CUBIC, {part:.0%} in {count:,} flows"
+        yield Load(name, 1e8, 0.04, 1000, (tcp(20, "cubic"), crowd), **long)
+    thousands = udp(2000, 2e5, name="crowd")
+    yield Load("1 Gb/s, 10 CUBIC, 2,000 x 200 kb/s", 1e9, 0.02, 2000, (tcp(10, "cubic"), thousands), **long | _SHORT)
+    yield Load("200 Mb/s, 80 ms, 4 CUBIC, web 40%", 2e8, 0.08, 2000, (tcp(4, "cubic"), web(8e7)), **long)
+    yield Load("50 Mb/s, 10 CUBIC, 300 calls, UDP at 2x", *slow, (tcp(10, "cubic"), calls, udp(1, 1e8)), **long)
+    crowd = udp(1000, 6e4, "poisson", name="crowd")
+    flood = (tcp(20, "cubic"), crowd, udp(1, 1e8))
+    yield Load("100 Mb/s, 20 CUBIC, 60% in 1,000 flows, UDP", 1e8, 0.04, 1000, flood, **long)
+    yield Load("100 Mb/s, 200 ms, 20 CUBIC, UDP", 1e8, 0.2, 2500, (tcp(20, "cubic"), udp(1, 1e8)), **long)
+
+
 SETS: dict[str, Callable[[], Iterator[Load]]] = {
     "development": development,
     "fresh": fresh,
+    "crowds": crowds,
     "validation": validation,
 }

@@ -59,6 +59,7 @@ def files() -> Files:
         "short": short(rows),
         "goals": goals(rows),
         "fresh": fresh(rows),
+        "crowds": crowds(rows),
         "validation": validation(rows),
         "worst": worst(rows),
         "rivals": beside(rows, (*DISCIPLINES, *RIVALS)),
@@ -88,6 +89,21 @@ def fresh(rows: Sequence[Row]) -> str:
             cells += [_values(rows, "fresh", load, name, "tcp") for name in ("collar", "fq_codel")]
             lines.append([load, *map(interval, cells)])
     return table(["load", *(f"UDP: {name}" for name in DISCIPLINES), "TCP: collar", "TCP: fq_codel"], lines, 1)
+
+
+def crowds(rows: Sequence[Row]) -> str:
+    """Utilisation, and long TCP and UDP over their shares, where small flows hold a part of the link."""
+    asked = [
+        *(("utilisation", name) for name in ("collar", "dualpi2", "fq_codel")),
+        *(("tcp", name) for name in ("collar", "choke", "dualpi2", "fq_codel")),
+        *(("greedy", name) for name in ("collar", "fq_codel")),
+    ]
+    lines = []
+    for load in SETS["crowds"]():
+        cells = [interval(_values(rows, "crowds", load.name, name, measure)) for measure, name in asked]
+        lines.append([load.name, *cells])
+    labels = {"utilisation": "busy", "tcp": "TCP", "greedy": "UDP"}
+    return table(["load", *(f"{labels[measure]}: {name}" for measure, name in asked)], lines, 1)
 
 
 def short(rows: Sequence[Row]) -> str:

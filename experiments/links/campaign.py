@@ -1,9 +1,8 @@
 """Runs that the sets of experiments/shares do not have.
 
-Rules that were tried in the place of one of COLLAR's; links of 10 Gb/s; how long a slow link takes to settle; TCP
-Prague over one queue; the controller's gains where round trips are long. Each finished run is a line of a file,
-written as soon as it ends; what is in that file or in trials.csv.xz is not run again. All of them go through the
-program of the ablations.
+Links of 10 Gb/s; how long a slow link takes to settle; TCP Prague over one queue; utilisation where round trips are
+long. Each finished run is a line of a file, written as soon as it ends; what is in that file or in links.csv.xz is not
+run again.
 """
 
 from __future__ import annotations
@@ -12,19 +11,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import fairdrop
 from experiments.digests import Row, Runs, arguments
-from experiments.shares.campaign import Key, Task, judge, made, program
-from experiments.shares.loads import Load, development, tcp, udp
+from experiments.shares.campaign import Key, Task, judge, made
+from experiments.shares.loads import Load, tcp, udp
 
-DIGEST = Path(__file__).with_name("trials.csv.xz")
+DIGEST = Path(__file__).with_name("links.csv.xz")
 KEYS = ("table", "load", "discipline", "seed")
 MEASURES = (
     "greedy", "tcp", "jain_tcp", "wait_mean_ms", "utilisation", "first_bps", "second_bps", "first_wait_ms",
     "second_wait_ms",
 )  # fmt: skip
-#: COLLAR by its reference, and with a rule that was tried.
-WHOLE = "collar_whole"
-TRIED = ("second_match", "others", "young", "slow_gains")
 #: Windows of settling, and the length of each. A fair share of 101 flows is 1.2 packets/s at 1 Mb/s.
 WINDOW_S, WINDOWS = 2.5, 16
 
@@ -36,15 +33,6 @@ class Table:
     loads: Callable[[], Iterator[Load]]
     disciplines: tuple[str, ...]
     seeds: int
-
-
-def rules() -> Iterator[Load]:
-    """The loads of the development set that tell rules apart."""
-    asked = (
-        "1 Mb/s, 32", "100 CUBIC, UDP", "5 UDP of 50", "280", "on and off", "mice", "1 Gb/s", "100 NewReno",
-        "4 NewReno", "from 30 s",
-    )  # fmt: skip
-    return (load for load in development() if any(part in load.name for part in asked))
 
 
 def fast() -> Iterator[Load]:
@@ -102,7 +90,8 @@ def trips() -> Iterator[Load]:
 def measure(task: Task) -> Row:
     """One run."""
     table, load, discipline, seed = task
-    run = program(load, discipline, seed)
+    scenario = fairdrop.Scenario(load.toml(), load.name, [f"queue.discipline={discipline}", f"seed={seed}"])
+    run = scenario.run(1, threads=1).document["runs"][0]
     queue = run["queues"][0]
     judged = judge(load, run["flows"], queue["sojourn_s"]["p99"], run["utilisation"])
     row: Row = {"table": table, "load": load.name, "discipline": discipline, "seed": seed}
@@ -114,15 +103,10 @@ def measure(task: Task) -> Row:
     return row
 
 
-def tried() -> tuple[str, ...]:
-    return tuple(f"collar_with_{name}" for name in TRIED)
-
-
 TABLES = {
-    "l4s": Table(l4s, ("collar", "collar_with_square_marks", "dualpi2"), 5),
-    "trips": Table(trips, ("collar", "collar_with_slow_gains", "dualpi2", "fq_codel"), 5),
-    "settling": Table(settling, ("collar", "collar_with_young", "fq_codel"), 20),
-    "rules": Table(rules, (WHOLE, *tried()), 5),
+    "l4s": Table(l4s, ("collar", "dualpi2"), 5),
+    "trips": Table(trips, ("collar", "dualpi2", "fq_codel"), 5),
+    "settling": Table(settling, ("collar", "fq_codel"), 20),
     "fast": Table(fast, ("collar", "fq_codel"), 5),
 }
 
@@ -141,7 +125,7 @@ def campaign(runs: Runs, processes: int, only: str = "") -> dict[Key, Row]:
 
 
 def main() -> None:
-    parser = arguments(__doc__, "trials")
+    parser = arguments(__doc__, "links")
     parser.add_argument("--only", default="", help="tables whose names hold this")
     args = parser.parse_args()
     runs = Runs(DIGEST, args.store, KEYS, MEASURES)

@@ -1,4 +1,4 @@
-"""Tables of docs/background/collar.md and collar-theory.md from trials.csv.xz."""
+"""Tables of docs/background/collar.md and collar-theory.md from links.csv.xz."""
 
 from __future__ import annotations
 
@@ -7,22 +7,9 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from experiments.digests import Row, read
+from experiments.links.campaign import DIGEST, TABLES, WINDOW_S, WINDOWS, fast, l4s, trips, window_name
 from experiments.pages import Files, pages_with, table
 from experiments.shares.page import PAGE, interval
-from experiments.trials.campaign import (
-    DIGEST,
-    TABLES,
-    TRIED,
-    WHOLE,
-    WINDOW_S,
-    WINDOWS,
-    fast,
-    l4s,
-    rules,
-    tried,
-    trips,
-    window_name,
-)
 
 #: Windows of the mean that decides when a link has settled, and the most that it may be.
 MEAN_OF, SETTLED = 4, 1.3
@@ -31,21 +18,7 @@ MEAN_OF, SETTLED = 4, 1.3
 def files() -> Files:
     rows = read(DIGEST)
     tables = {name: written([row for row in rows if row["table"] == name]) for name, written in WRITTEN.items()}
-    yield from pages_with("trials", tables, PAGE, PAGE.with_name("collar-theory.md"))
-
-
-def of_rules(rows: Sequence[Row]) -> str:
-    """UDP over its share, and Jain's index where TCP is alone."""
-    lines = []
-    for load in rules():
-        has_udp = any(group.offered_bps for group in load.groups)
-        asked = [("greedy", "UDP over its share")] if has_udp else []
-        if not has_udp or "100 CUBIC" in load.name:
-            asked.append(("jain_tcp", "Jain's index of TCP"))
-        for name, label in asked:
-            cells = [interval(values(rows, load.name, one, name)) for one in (WHOLE, *tried())]
-            lines.append([load.name, label, *cells])
-    return table(["load", "measure", "COLLAR", *(name.replace("_", " ") for name in TRIED)], lines, 2)
+    yield from pages_with("links", tables, PAGE, PAGE.with_name("collar-theory.md"))
 
 
 def of_fast(rows: Sequence[Row]) -> str:
@@ -87,7 +60,7 @@ def settled(by: Sequence[Sequence[float]]) -> str:
 
 def of_l4s(rows: Sequence[Row]) -> str:
     """Mb/s of a flow, and mean waits."""
-    names = {"collar": "COLLAR", "collar_with_square_marks": "with marks alike", "dualpi2": "DualPI2"}
+    names = {"collar": "COLLAR", "dualpi2": "DualPI2"}
     lines = []
     for load in l4s():
         for discipline, label in names.items():
@@ -103,7 +76,7 @@ def of_l4s(rows: Sequence[Row]) -> str:
 
 def of_trips(rows: Sequence[Row]) -> str:
     """Utilisation and mean wait."""
-    names = {"collar": "COLLAR", "collar_with_slow_gains": "slow gains", "dualpi2": "PI2", "fq_codel": "FQ-CoDel"}
+    names = {"collar": "COLLAR", "dualpi2": "PI2", "fq_codel": "FQ-CoDel"}
     label = [f"{what}: {name}" for what in ("utilisation, %", "wait, ms") for name in names.values()]
     lines = []
     for load in trips():
@@ -125,6 +98,5 @@ WRITTEN: dict[str, Callable[[Sequence[Row]], str]] = {
     "l4s": of_l4s,
     "trips": of_trips,
     "settling": of_settling,
-    "rules": of_rules,
     "fast": of_fast,
 }
