@@ -154,8 +154,7 @@ def page(found: Findings) -> str:
             f"Made by `make comparison` from campaign X7: mean of "
             f"{document['seeds']} seeds with its 95 % interval (Student's t, cut off at what is possible), profile "
             f"{document['profile']}, {document['runs']} runs. Nothing is tuned: a discipline made for lower delay "
-            "keeps its own target, and one with thresholds has those of the CHOKe paper. COLLAR's rows are of the version "
-            "before [its limit widened](background/collar.md#crowds-of-small-flows)."
+            "keeps its own target, and one with thresholds has those of the CHOKe paper."
         ),
         "",
         f"![TCP throughput / its fair share, Jain's index, mean delay and utilisation: {len(labels)} disciplines and "
