@@ -87,17 +87,14 @@ fn a_crowd_on_a_fast_link_leaves_the_rest_to_tcp() {
 /// comes from flows below their share.
 #[test]
 fn flows_that_are_limited_elsewhere_leave_the_rest() {
-    let mut text = "duration = 40\nwarm_up = 15\n[chain]\nrates = [\"20mbit\", \"20mbit\", \"20mbit\"]\ndelays = [\"2ms\"]\n\
-        access_rate = \"200mbit\"\naccess_delay = \"5ms\"\n[queue]\ndiscipline = \"collar\"\nlimit = \"200p\"\n"
-        .to_owned();
-    for (name, count, enter, leave) in
-        [("long", 10, 1, 4), ("first", 10, 1, 2), ("second", 4, 2, 3), ("third", 4, 3, 4)]
-    {
-        text += &format!(
-            "[[groups]]\nname = \"{name}\"\ntransport = \"cubic\"\ncount = {count}\nenter = {enter}\n"
-        );
-        text += &format!("leave = {leave}\npacket_size = \"1000B\"\nmax_window = \"20000p\"\n");
-    }
+    let link = "duration = 40\nwarm_up = 15\n[chain]\nrates = [\"20mbit\", \"20mbit\", \"20mbit\"]\ndelays = [\"2ms\"]\n\
+        access_rate = \"200mbit\"\naccess_delay = \"5ms\"\n[queue]\ndiscipline = \"collar\"\nlimit = \"200p\"\n";
+    let groups = [("long", 10, 1, 4), ("first", 10, 1, 2), ("second", 4, 2, 3), ("third", 4, 3, 4)];
+    let groups = groups.map(|(name, count, enter, leave)| {
+        format!("[[groups]]\nname = \"{name}\"\ntransport = \"cubic\"\ncount = {count}\nenter = {enter}\n")
+            + &format!("leave = {leave}\npacket_size = \"1000B\"\nmax_window = \"20000p\"\n")
+    });
+    let text = link.to_owned() + &groups.concat();
     let run = run(&text, &[]);
     for queue in &run.queues {
         assert!(queue.utilisation > 0.95, "{} is busy for {}", queue.name, queue.utilisation);
