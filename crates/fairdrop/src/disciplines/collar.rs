@@ -1031,7 +1031,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         let most = if pressed { whole } else { lesser(whole, widened) };
         let part = lesser(aim / self.params.target.seconds(), 1.0);
         let step = part * part * (WIDEN * (1.0 - delay / (WIDEN_BELOW * aim)) - NARROW * change / aim);
-        self.controller.widened = (widened * (1.0 + step)).clamp(1.0, most.max(1.0));
+        self.controller.widened = lesser(widened * (1.0 + step), most).max(1.0);
     }
 
     /// The set that `id` belongs to.
