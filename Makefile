@@ -13,7 +13,7 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: playground test-playground dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -80,7 +80,7 @@ golden: ## the hashes of tests/golden, when a change of results is meant (not pa
 no-panic: ## no path from a discipline to a panic, shown by a program that would not link otherwise
 	@scripts/check_no_panic.sh
 
-embedded: ## library and link for two processors without an operating system, link for WebAssembly
+embedded: ## library and link for two processors without an operating system, link and simulator for WebAssembly
 	@scripts/check_embedded.sh
 
 miri: ## the tests of the library under Miri (nightly Rust; about an hour)
@@ -196,6 +196,12 @@ reference: .venv/installed ## the tables of docs/reference and the index of the 
 
 images: .venv/installed ## the pictures of the README, and the figures and tables of docs/background (minutes)
 	$(BIN)/python -m experiments.pages headline leaky_buffer collar_theory
+
+playground: .tools-checked ## build/playground: the simulator in a web page, static files for any server
+	@scripts/playground.sh
+
+test-playground: .venv/dev playground ## the playground in a real browser: its numbers are the native ones
+	$(BIN)/python -m pytest tests/playground
 
 schema: .venv/installed ## build/schema/scenario.json: the JSON Schema of a scenario
 	@mkdir -p build/schema

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the crates `fairdrop` and `fairdrop-link` for two processors without an operating system, and checks them for
-# WebAssembly. A target that is not there and cannot be had is skipped with a message.
+# Builds the crates `fairdrop` and `fairdrop-link` for two processors without an operating system, and checks them and the
+# simulator for WebAssembly. A target that is not there and cannot be had is skipped with a message.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,8 +11,10 @@ has() {
 }
 
 if has wasm32-unknown-unknown; then
-    cargo check --quiet --locked --package fairdrop-link --target wasm32-unknown-unknown
-    echo "embedded: fairdrop-link is checked for wasm32-unknown-unknown"
+    for package in fairdrop-link fairdrop-sim fairdrop-wasm; do
+        cargo check --quiet --locked --package $package --target wasm32-unknown-unknown
+    done
+    echo "embedded: fairdrop-link, fairdrop-sim and fairdrop-wasm are checked for wasm32-unknown-unknown"
 fi
 for target in thumbv7em-none-eabihf riscv32imac-unknown-none-elf; do
     has "$target" || continue

@@ -5,6 +5,7 @@ use crate::files::{FileError, Reason, Staged};
 use crate::rows::rows_of;
 use crate::tables::{Maker, TABLES};
 use fairdrop_sim::RunResult;
+use fairdrop_sim::document::render;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -16,8 +17,6 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Version of the document's format.
-pub const SCHEMA: &str = "fairdrop/result/1";
 /// Largest result document that is read: 4 GiB.
 pub const MAX_BYTES: u64 = 4 << 30;
 /// The document in its folder; it comes last, so that a folder without it is known to be incomplete.
@@ -40,13 +39,7 @@ pub struct Document {
 
 impl Document {
     fn render(&self) -> serde_json::Result<String> {
-        // The head is small; runs are appended as text, so that they are not built as a tree first.
-        let mut text = serde_json::to_string(&self.head)?;
-        text.pop();
-        text.push_str(",\"runs\":");
-        text.push_str(&serde_json::to_string(&self.runs)?);
-        text.push_str("}\n");
-        Ok(text)
+        render(&self.head, &self.runs)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Long work that goes on where it stopped: runs that are finished are kept one by one beside the result, and found
 //! again there.
 
-use crate::document::{MAX_BYTES, RESULT, SCHEMA, as_run};
+use crate::document::{MAX_BYTES, RESULT, as_run};
 use crate::files::{FileError, replace, sweep};
 use crate::live::{Daemon, kind_of};
 use fairdrop_capture::open_regular;
 use fairdrop_sim::RunResult;
+use fairdrop_sim::document::SCHEMA;
 use fairdrop_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use std::fs;

@@ -1,12 +1,13 @@
 //! Long work: on all cores, with a progress bar, and stopped by Ctrl-C with what it has.
 
-use crate::document::{Document, SCHEMA};
+use crate::document::Document;
 use crate::extension::{self, Seen, known_to_python};
 use crate::files::FileError;
 use crate::live::{Daemon, kind_of};
 use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
+use fairdrop_sim::document::{add_source, head};
 use fairdrop_sim::extension::Extensions;
 use fairdrop_sim::memory::{self, Available, Estimate};
 use fairdrop_sim::scenario::{QueueConfig, QueueError, Scenario};
@@ -245,16 +246,12 @@ impl<R: Read> Read for Listening<'_, R> {
 
 /// Runs `scenario` under each discipline and seed.
 pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Document> {
-    if plan.disciplines.is_some() {
-        scenario.compares().map_err(|problems| PyValueError::new_err(problems.to_string()))?;
-    }
-    let names = plan.disciplines.clone().unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
-    let mut scenarios: Vec<Scenario> = names
-        .iter()
-        .map(|name| scenario.with_discipline(name))
-        .collect::<Result<_, _>>()
-        .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
-    keep_first(&mut scenarios, |scenario| scenario.queue.discipline);
+    let scenarios = match &plan.disciplines {
+        Some(names) => scenario
+            .with_disciplines(names)
+            .map_err(|problems| PyValueError::new_err(problems.to_string()))?,
+        None => vec![scenario.clone()],
+    };
     let jobs: Vec<(&Scenario, u64)> = scenarios
         .iter()
         .flat_map(|scenario| {
@@ -289,18 +286,13 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
             }
             Ok(run)
         })?;
-    let mut head = head(kind_of(live), &scenario.name, &scenario.title, plan, done.runs.len() == jobs.len());
+    let complete = done.runs.len() == jobs.len();
+    let mut head = head(kind_of(live), &scenario.name, &scenario.title, complete, plan.command.as_deref());
     head.insert("scenario".into(), scenario.to_json());
     if let Some(congestion) = live.map(Daemon::congestion_json).filter(|congestion| !congestion.is_null()) {
         head.insert("congestion".into(), congestion);
     }
-    head.insert("scenario_source".into(), json!(scenario.source));
-    let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
-    let mut extensions: Vec<_> = scenarios.iter().flat_map(Scenario::extensions).collect();
-    extensions.sort_unstable();
-    let of_extensions = scenario.queue.disciplines.warnings(&extensions).cloned();
-    let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).chain(of_extensions).collect();
-    head.insert("warnings".into(), json!(warnings));
+    add_source(&mut head, scenario, &scenarios);
     done.tell_failed(&mut head);
     let kept_in = kept.map(|kept| kept.folder().to_owned());
     Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in })
@@ -360,7 +352,8 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         name => name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
     };
     let title = format!("Replay of {name}");
-    let mut head = head("replay", &name, &title, plan, done.runs.len() == jobs.len());
+    let complete = done.runs.len() == jobs.len();
+    let mut head = head("replay", &name, &title, complete, plan.command.as_deref());
     head.insert("scenario".into(), replay_json(replay));
     head.insert("scenario_source".into(), json!(replay.source));
     let names: Vec<_> = configs.iter().map(|config| config.queue.discipline).collect();
@@ -384,19 +377,6 @@ pub fn congesting_rate(capture: &Capture, speed: f64) -> u64 {
     let seconds = capture.duration_ns() as f64 / 1e9 / speed;
     let offered = if seconds > 0.0 { capture.wire_bytes() as f64 * 8.0 / seconds } else { 1e6 };
     (offered * 0.8).clamp(1.0, 1e13) as u64
-}
-
-fn head(kind: &str, name: &str, title: &str, plan: &Plan, complete: bool) -> Map<String, Json> {
-    let pairs = [
-        ("schema", json!(SCHEMA)),
-        ("version", json!(env!("CARGO_PKG_VERSION"))),
-        ("kind", json!(kind)),
-        ("name", json!(name)),
-        ("title", json!(title)),
-        ("complete", json!(complete)),
-        ("command", json!(plan.command)),
-    ];
-    pairs.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
 }
 
 fn replay_json(replay: &Replay) -> Json {

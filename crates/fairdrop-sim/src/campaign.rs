@@ -2,10 +2,10 @@
 //! threads changes nothing but the time it takes.
 
 use crate::control::Control;
+use crate::host::{cores, on_threads};
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// Does `work` on every job, on `threads` threads (`None`: all cores). A job whose work gives `None`, or that was
 /// not begun when `control` said stop, has no result.
@@ -15,22 +15,17 @@ pub fn run_all<J: Sync, R: Send>(
     control: &Control,
     work: impl Fn(&J) -> Option<R> + Sync,
 ) -> Vec<Option<R>> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.map_or(cores, NonZero::get).min(jobs.len().max(1));
+    let threads = threads.map_or_else(cores, NonZero::get).min(jobs.len().max(1));
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while !control.is_stopped() {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(index) else { break };
-                    let result = work(job);
-                    if let Ok(mut slot) = results[index].lock() {
-                        *slot = result;
-                    }
-                }
-            });
+    on_threads(threads, || {
+        while !control.is_stopped() {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = jobs.get(index) else { break };
+            let result = work(job);
+            if let Ok(mut slot) = results[index].lock() {
+                *slot = result;
+            }
         }
     });
     results.into_iter().map(|slot| slot.into_inner().unwrap_or_default()).collect()

@@ -1,9 +1,9 @@
 //! How the outside world watches and stops long work.
 
+use crate::host::{Stopwatch, thread_cpu};
 use fairdrop::Time;
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Extensions per run in which progress is counted.
@@ -45,7 +45,7 @@ impl Control {
 
     /// A run begins now.
     pub(crate) fn begin_run(&self) -> RunClock {
-        RunClock(self.run_limit.map(|limit| (Instant::now(), limit)))
+        RunClock(self.run_limit.map(|limit| (Stopwatch::start(), limit)))
     }
 
     /// Stops all runs when they have looked so often whether to stop: a bound on their work that no clock decides.
@@ -136,7 +136,7 @@ impl Control {
 
 /// When a run began, and how long it may take, if that is limited.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RunClock(Option<(Instant, Duration)>);
+pub(crate) struct RunClock(Option<(Stopwatch, Duration)>);
 
 impl RunClock {
     /// How long the run may take, where it has taken longer.
@@ -159,12 +159,6 @@ pub struct Late {
     pub at_s: f64,
     /// Its end.
     pub of_s: f64,
-}
-
-/// Processor time of this thread.
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[cfg(test)]

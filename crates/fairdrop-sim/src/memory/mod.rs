@@ -1,10 +1,9 @@
 //! What a run needs of memory, told before it begins, and what there is. A scenario that asks for more than there is is
 //! refused, with the field that asks for most; without that the allocator would end the process in the middle of the work.
 
-mod available;
 mod estimate;
 
-pub use available::{Available, Limit};
+pub use crate::host::{Available, Limit};
 pub use estimate::{Estimate, Part};
 
 use fairdrop_capture::count;

@@ -244,6 +244,22 @@ impl Scenario {
         Ok(Self { queue: self.queue.with_discipline(name)?, ..self.clone() })
     }
 
+    /// The same scenario under each of these disciplines, once even where two spellings name one.
+    ///
+    /// # Errors
+    /// No link has the discipline of `[queue]`, or no discipline has a name.
+    pub fn with_disciplines(&self, names: &[String]) -> Result<Vec<Self>, Problems> {
+        self.compares()?;
+        let mut found: Vec<Self> = Vec::with_capacity(names.len());
+        for name in names {
+            let one = self.with_discipline(name)?;
+            if found.iter().all(|other| other.queue.discipline != one.queue.discipline) {
+                found.push(one);
+            }
+        }
+        Ok(found)
+    }
+
     /// Whether some link has the discipline of `[queue]`, which a comparison exchanges.
     ///
     /// # Errors

@@ -7,46 +7,10 @@
 //! Where a file cannot be read, it says nothing. Source: proc(5), getrlimit(2), and the kernel's
 //! `admin-guide/cgroup-v2` and `admin-guide/cgroup-v1/memory`.
 
+use crate::host::available::{Available, Limit};
 use rustix::process::{Resource, getrlimit};
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What limits the memory of this process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// Nothing that is known.
-    None,
-    /// What the machine has free.
-    Machine,
-    /// `ulimit -v`.
-    AddressSpace,
-    /// `ulimit -d`.
-    Data,
-    /// That of a control group, by its directory.
-    ControlGroup(PathBuf),
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("no limit"),
-            Self::Machine => f.write_str("free memory of the machine"),
-            Self::AddressSpace => f.write_str("limit of the address space, ulimit -v"),
-            Self::Data => f.write_str("limit of data, ulimit -d"),
-            Self::ControlGroup(directory) => write!(f, "limit of the control group {}", directory.display()),
-        }
-    }
-}
-
-/// Memory that this process can still get.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Available {
-    /// So many bytes.
-    pub bytes: u64,
-    /// What leaves no more.
-    pub limit: Limit,
-}
 
 impl Available {
     /// At this moment.
