@@ -13,7 +13,7 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: playground test-playground dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: playground site test-site dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -197,11 +197,14 @@ reference: .venv/installed ## the tables of docs/reference and the index of the 
 images: .venv/installed ## the pictures of the README, and the figures and tables of docs/background (minutes)
 	$(BIN)/python -m experiments.pages headline leaky_buffer collar_theory
 
-playground: .tools-checked ## build/playground: the simulator in a web page, static files for any server
+playground: .tools-checked ## build/site/playground: the simulator in a web page, static files for any server
 	@scripts/playground.sh
 
-test-playground: .venv/dev playground ## the playground in a real browser: its numbers are the native ones
-	$(BIN)/python -m pytest tests/playground
+site: .venv/site ## build/site: all pages, the interfaces of Python and Rust, figures and the playground, static files for any server
+	$(BIN)/python site/build.py
+
+test-site: site ## the site and the playground in a real browser: links lead somewhere, numbers are the native ones (six minutes)
+	$(BIN)/python -m pytest tests/site
 
 schema: .venv/installed ## build/schema/scenario.json: the JSON Schema of a scenario
 	@mkdir -p build/schema
@@ -234,6 +237,10 @@ clean: ## remove builds, the environment and results
 
 .venv/installed: .venv/pip $(RUST)
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/site: .venv/dev
+	$(BIN)/python -m pip install --quiet --group site
 	@touch $@
 
 .venv/dist: .venv/dev

@@ -134,21 +134,27 @@ def stale(names: Iterable[str]) -> list[str]:
     return found
 
 
-def build() -> None:
-    """All of docs in build/docs, with the sections that are too long for git."""
+def built_docs() -> Iterator[tuple[Path, str | bytes]]:
+    """All of docs by their places in the checkout, with the sections that are too long for git."""
     sections: dict[str, str] = {}
     for name in STORED:
         sections |= getattr(import_module(f"experiments.{name}.page"), "built", dict)()
     listed = subprocess.run(["git", "ls-files", "docs"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for path in map(Path, listed.stdout.splitlines()):
+        content = (ROOT / path).read_bytes()
+        yield path, filled(content.decode(), "built", sections) if path.suffix == ".md" else content
+
+
+def build() -> None:
+    """All of docs in build/docs."""
     shutil.rmtree(BUILT, ignore_errors=True)
-    for path in (ROOT / line for line in listed.stdout.splitlines()):
-        target = BUILT / path.relative_to(DOCS)
+    for path, content in built_docs():
+        target = BUILT / path.relative_to("docs")
         target.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".md":
-            text = filled(path.read_text(encoding="utf-8"), "built", sections)
-            write_text(target, _moved(text, path, target))
+        if isinstance(content, str):
+            write_text(target, _moved(content, ROOT / path, target))
         else:
-            shutil.copyfile(path, target)
+            write_bytes(target, content)
 
 
 def _moved(text: str, page: Path, target: Path) -> str:

@@ -4,7 +4,7 @@ import { FIGURES, element } from "./draw.js";
 import { duration, percent, rate, verdict } from "./measures.js";
 import { packed, unpacked } from "./share.js";
 
-const SCENARIOS = ["headline", "understanding-choke", "packet-sizes", "ward", "chokew", "choke-chain", "web", "crowd"];
+const SCENARIOS = ["headline", "understanding-choke", "packet-sizes", "ward", "chokew", "choke-chain", "web", "floods"];
 // Rates that the slider reaches, as parts of the link's.
 const SLOWEST = 0.02, FASTEST = 10;
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds the playground as static files: the simulator as a module of WebAssembly, its pages, and scenarios. Prints the sizes.
-# `playground.sh [FOLDER]`, build/playground by default.
+# `playground.sh [FOLDER]`, build/site/playground by default.
 set -eu
 cd "$(dirname "$0")/.."
-out=${1:-build/playground}
+out=${1:-build/site/playground}
 target=wasm32-unknown-unknown
 
 [ -d "$(rustc --print target-libdir --target $target)" ] ||

@@ -154,11 +154,11 @@ class BackChain:
     shares: Floats
 
     def stationarity_error(self) -> float:
-        """Largest |pi P - pi| relative to the largest probability."""
+        """Largest ``|pi P - pi|`` relative to the largest probability."""
         return float(np.max(np.abs(self.pi @ self.transition - self.pi)) / self.pi.max())
 
     def dynamic_reversibility_error(self) -> float:
-        """Largest |pi_r P_rs - pi_{s+} P_{s+ r+}| relative to the largest flow; s+ is s reversed."""
+        """Largest ``|pi_r P_rs - pi_{s+} P_{s+ r+}|`` relative to the largest flow; s+ is s reversed."""
         order = {tuple(state): index for index, state in enumerate(self.states.tolist())}
         conjugate = np.array([order[tuple(reversed(state))] for state in self.states.tolist()])
         flow = sparse.csr_matrix(sparse.diags(self.pi) @ self.transition)

@@ -1,11 +1,11 @@
-"""A browser, and the playground over a loopback server."""
+"""A browser, and the site of ``make site`` over a loopback server."""
 
 from __future__ import annotations
 
 import functools
 import http.server
+import os
 import shutil
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+SITE = Path(os.environ.get("FAIRDROP_SITE", ROOT / "build" / "site"))
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LONG_MS = 120_000
-# Of scripts/playground.sh, where the target is not installed and cannot be had.
-NO_TARGET = 77
 
 Open = Callable[..., Any]
 
@@ -28,16 +27,14 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the playground is, as ``make playground`` builds it."""
-    folder = tmp_path_factory.mktemp("playground") / "built"
-    done = subprocess.run(
-        [ROOT / "scripts" / "playground.sh", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    if done.returncode == NO_TARGET:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
-    handler = functools.partial(Quiet, directory=str(folder))
+def site() -> Path:
+    assert (SITE / "index.html").is_file(), f"{SITE} has no site; make site builds it"
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    handler = functools.partial(Quiet, directory=str(site))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -56,23 +53,35 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(browser: Any, address: str) -> Iterator[Open]:
-    """Opens the page and waits until all of it has run; what it complains of, or loads from elsewhere, fails the test."""
+def visited(browser: Any, address: str) -> Iterator[Open]:
+    """Opens a page; errors of its scripts, and what it loads from elsewhere, fail the test."""
     complaints: list[str] = []
     pages = []
 
-    def open_page(where: str = address, width: int = 1280, **options: Any) -> Any:
+    def open_page(where: str, width: int = 1280, **options: Any) -> Any:
         page = browser.new_page(viewport={"width": width, "height": 900}, **options)
         pages.append(page)
         page.set_default_timeout(LONG_MS)
-        page.on("console", lambda message: complaints.append(message.text))
+        page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: request.url.startswith((address, "blob:")) or complaints.append(request.url))
-        page.goto(where)
-        page.locator("html[data-ready]").wait_for(state="attached")
+        known = (address, "blob:", "data:")
+        page.on("request", lambda request: request.url.startswith(known) or complaints.append(request.url))
+        page.goto(where if where.startswith(address) else address + where)
         return page
 
     yield open_page
     for page in pages:
         page.close()
     assert complaints == []
+
+
+@pytest.fixture
+def opened(visited: Open) -> Open:
+    """Opens the playground, and waits until all of it has run."""
+
+    def open_page(where: str = "playground/index.html", width: int = 1280, **options: Any) -> Any:
+        page = visited(where, width, **options)
+        page.locator("html[data-ready]").wait_for(state="attached")
+        return page
+
+    return open_page

@@ -60,7 +60,9 @@ def test_the_story_tells_what_its_runs_found(opened: Any) -> None:
 
 
 def test_what_is_wrong_is_told_in_the_words_of_the_command(opened: Any, tmp_path: Path) -> None:
-    text = scenario("headline").replace('"2mbit"', '"fast"').replace("max_p = 0.1", "max_p = 7").replace("[queue.choke]", "[queue.chock]")
+    text = scenario("headline")
+    for right, wrong in [('"2mbit"', '"fast"'), ("max_p = 0.1", "max_p = 7"), ("[queue.choke]", "[queue.chock]")]:
+        text = text.replace(right, wrong)
     (tmp_path / FILE).write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "fairdrop", "run", FILE]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -94,9 +96,10 @@ def test_a_shared_link_restores_the_scenario(opened: Any) -> None:
     assert other.locator("#shares .bar").get_attribute("aria-label") == label.get_attribute("aria-label")
 
 
-@pytest.mark.parametrize(
-    ("slider", "picture"), [("#fifo-rate", "#fifo-shares .bar"), ("#many-count", "#many-shares .bar"), ("#rate", "#shares .bar")]
-)
+SLIDERS = [("#fifo-rate", "#fifo-shares .bar"), ("#many-count", "#many-shares .bar"), ("#rate", "#shares .bar")]
+
+
+@pytest.mark.parametrize(("slider", "picture"), SLIDERS)
 def test_the_keyboard_moves_a_slider(opened: Any, slider: str, picture: str) -> None:
     page = opened()
     before, words = page.locator(picture).get_attribute("aria-label"), page.get_attribute(slider, "aria-valuetext")
@@ -157,6 +160,5 @@ def test_nothing_moves_where_that_is_not_wanted(opened: Any) -> None:
 
 def changed(page: Any, picture: str, before: str | None) -> None:
     """Waits until a picture says something else."""
-    page.wait_for_function(
-        "([picture, before]) => document.querySelector(picture).getAttribute('aria-label') !== before", arg=[picture, before]
-    )
+    differs = "([picture, before]) => document.querySelector(picture).getAttribute('aria-label') !== before"
+    page.wait_for_function(differs, arg=[picture, before])
