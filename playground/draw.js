@@ -88,7 +88,7 @@ function ticks(most, count) {
 
 // An empty chart as wide as its figure; `x` and `y` give places of values.
 function chart(figure, { label, right, most, xWords, yWords, xTicks = true }) {
-  const width = Math.max(240, figure.clientWidth), edge = { left: 52, right: 10, top: 8, bottom: 34 };
+  const width = Math.max(240, figure.clientWidth), edge = { left: 66, right: 10, top: 8, bottom: 34 };
   const x = value => edge.left + value / right * (width - edge.left - edge.right);
   const y = value => edge.top + (1 - value / most) * (HEIGHT - edge.top - edge.bottom);
   const svg = element("svg:svg", { role: "img", "aria-label": label, viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build what is released: Python wheels, the source distribution, and fairdropd as one static program.
+"""Build what is released: Python wheels, the source distribution, fairdropd as one static program and for Debian.
 
 No path of the building machine goes into them, and the same commit gives the same bytes.
 """
@@ -22,6 +22,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import debian
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "target" / "dist"
 BIN = Path(sys.executable).parent
@@ -33,13 +35,13 @@ WHEELS = ARCHITECTURES[:2]
 def main() -> None:
     """Command line of the script."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, sdist, fairdropd (all)")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, free-threaded, sdist, fairdropd (all)")
     parser.add_argument(
         "--architecture", action="append", choices=ARCHITECTURES, help="x86_64, aarch64, riscv64gc (first two)"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="where they are written (dist)")
     options = parser.parse_args()
-    builders = {"wheel": wheel, "sdist": sdist, "fairdropd": fairdropd}
+    builders = {"wheel": wheel, "free-threaded": free_threaded, "sdist": sdist, "fairdropd": fairdropd}
     if unknown := set(options.what) - set(builders):
         parser.error(f"what: {', '.join(sorted(unknown))}; valid: {', '.join(builders)}")
     options.out.mkdir(parents=True, exist_ok=True)
@@ -51,12 +53,21 @@ def main() -> None:
 
 def wheel(architecture: str, out: Path) -> Iterator[Path]:
     """The Python package for CPython 3.11 and newer on Linux with glibc 2.17 or newer."""
-    if architecture not in WHEELS:
-        return
-    target = f"{architecture}-unknown-linux-gnu"
-    add_target(target)
-    options = ["--release", "--locked", "--zig", "--compatibility", "manylinux2014", "--target", target]
-    yield finished(maturin("build", *options), out)
+    yield from built_wheels(architecture, out)
+
+
+def free_threaded(architecture: str, out: Path) -> Iterator[Path]:
+    """The Python package for CPython 3.14 without its global lock, which needs no interpreter to be built."""
+    yield from built_wheels(architecture, out, "--interpreter", "python3.14t")
+
+
+def built_wheels(architecture: str, out: Path, *options: str) -> Iterator[Path]:
+    """A wheel as maturin builds it, anonymous."""
+    if architecture in WHEELS:
+        target = f"{architecture}-unknown-linux-gnu"
+        add_target(target)
+        linux = ["--zig", "--compatibility", "manylinux2014", "--target", target]
+        yield finished(maturin("build", "--release", "--locked", *linux, *options), out)
 
 
 def fairdropd(architecture: str, out: Path) -> Iterator[Path]:
@@ -78,6 +89,9 @@ def fairdropd(architecture: str, out: Path) -> Iterator[Path]:
     shutil.copy2(program, path)
     yield path
     yield program_wheel(program, architecture, out)
+    native = BUILD / "x86_64-unknown-linux-musl" / "release" / "fairdropd"
+    if debian.is_possible() and native.exists():
+        yield debian.package(program, native, architecture, version(), time_of_commit(), out)
 
 
 def program_wheel(program: Path, architecture: str, out: Path) -> Path:

@@ -2,55 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
-import venv
+import zipfile
 from pathlib import Path
 
 import pytest
+from stranger import DIST, Stranger
 
 import pages
 
 ROOT = Path(__file__).resolve().parents[2]
-DIST = Path(os.environ.get("FAIRDROP_DIST", ROOT / "dist"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # In tables: `fairdrop ...`, whole.
 IN_TABLES = [found for found in re.findall(r"^\|.*?`(fairdrop [^`]+)`", README, re.MULTILINE) if "check" not in found]
-
-
-class Stranger:
-    """A directory with nothing in it, and an environment in which the packages are installed."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory / "empty"
-        self.directory.mkdir()
-        self.bin = directory / "environment" / "bin"
-        venv.EnvBuilder(with_pip=True).create(self.bin.parent)
-        install = [self.bin / "python", "-m", "pip", "install", "--quiet", "--find-links", DIST]
-        subprocess.run([*install, "fairdrop[live]"], check=True)
-
-    def run(self, *words: str | Path, script: bool = False) -> subprocess.CompletedProcess[str]:
-        """A command, found in the environment, without Rust and without a C compiler."""
-        clean = {
-            name: value for name, value in os.environ.items() if not name.startswith(("FAIRDROP", "PYTHON", "CARGO"))
-        }
-        environment = clean | {
-            "PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin",
-            "MPLBACKEND": "agg",
-            "COLUMNS": "100",
-        }
-        command = ["bash", "-e", "-c", *words] if script else list(map(str, words))
-        return subprocess.run(
-            command, cwd=self.directory, env=environment, capture_output=True, text=True, timeout=900, check=False
-        )
-
-
-@pytest.fixture(scope="session")
-def stranger(tmp_path_factory: pytest.TempPathFactory) -> Stranger:
-    assert list(DIST.glob("fairdrop-*.whl")), f"{DIST} has no wheel; make dist builds it"
-    return Stranger(tmp_path_factory.mktemp("stranger"))
 
 
 @pytest.mark.parametrize("command", IN_TABLES)
@@ -119,10 +85,20 @@ def test_traffic_through_the_installed_program(stranger: Stranger) -> None:
 
 
 def test_auditwheel_and_abi3audit_agree(stranger: Stranger) -> None:
-    wheels = [path for path in DIST.glob("fairdrop-*.whl") if "x86_64" in path.name]
-    for path in wheels:
+    for path in DIST.glob("fairdrop-*x86_64*.whl"):
         shown = subprocess.run(
             [sys.executable, "-m", "auditwheel", "show", path], capture_output=True, text=True, check=True
         )
         assert "manylinux_2_17_x86_64" in shown.stdout, shown.stdout
-        subprocess.run([Path(sys.executable).parent / "abi3audit", "--strict", path], check=True)
+        if "abi3" in path.name:
+            subprocess.run([Path(sys.executable).parent / "abi3audit", "--strict", path], check=True)
+
+
+def test_the_free_threaded_wheel_has_its_tag() -> None:
+    found = list(DIST.glob("fairdrop-*-cp314-cp314t-*.whl"))
+    if not found:
+        pytest.skip("not built: python scripts/dist.py free-threaded")
+    for path in found:
+        with zipfile.ZipFile(path) as archive:
+            modules = [name for name in archive.namelist() if name.endswith(".so")]
+        assert len(modules) == 1 and "cpython-314t" in modules[0], modules
