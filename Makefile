@@ -44,7 +44,7 @@ release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak
 dist: .venv/dist ## what is released, in dist/: wheels, sources, fairdropd as one static program, for x86-64 and 64-bit Arm
 	$(BIN)/python scripts/dist.py
 
-dist-check: .venv/dist ## the wheel and fairdropd for x86-64, and README's commands in an empty environment (ten minutes)
+dist-check: .venv/dist ## the wheel and fairdropd for x86-64 in an empty environment: README's commands, the Debian package (ten minutes)
 	$(BIN)/python scripts/dist.py wheel fairdropd --architecture x86_64
 	$(BIN)/python -m pytest tests/packages
 
