@@ -31,7 +31,7 @@ from experiments.pages import built_docs  # noqa: E402
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 TOP = ("index.md", "gallery.md", "CHANGELOG.md", "CONTRIBUTING.md")
-PUBLIC = ("", "advise", "characterize", "measures", "models", "plot", "report", "reproduce")
+PUBLIC = ("", "extension.param", "advise", "characterize", "measures", "models", "plot", "report", "reproduce")
 PLAY = (
     '<a href="playground/index.html"><strong>Play with it in the browser</strong></a>: '
     "one sender takes the whole link. Can you end it?"

@@ -74,7 +74,7 @@ def test_every_public_name_is_explained(documents: dict[Path, Document], site: P
     modules = {name for name in fairdrop.__all__ if isinstance(getattr(fairdrop, name), type(re))}
     for name in set(fairdrop.__all__) - modules - {"__version__"}:
         assert f"fairdrop.{name}" in places
-    assert {f"module-fairdrop.{name}" for name in modules} <= places
+    assert {f"module-{getattr(fairdrop, name).__name__}" for name in modules} <= places
 
 
 def test_every_page_of_the_docs_is_there(documents: dict[Path, Document], site: Path) -> None:
@@ -119,11 +119,9 @@ def test_tables_are_filtered_by_words(visited: Any) -> None:
     page = visited("docs/comparison.html")
     rows = page.locator("article table").first.locator("tbody tr")
     page.locator(".table-filter").first.fill("choke candidates")
-    shown = [text for text in rows.all_inner_texts() if text]
     visible = rows.evaluate_all("rows => rows.filter(row => row.checkVisibility()).length")
     assert 0 < visible < rows.count()
-    assert page.locator("[role=status]").first.inner_text() == f"{visible} of {rows.count()} rows"
-    assert len(shown) >= visible
+    assert page.locator("[role=status]").first.inner_text().strip() == f"{visible} of {rows.count()} rows"
 
 
 def test_the_search_finds_a_discipline(visited: Any) -> None:
