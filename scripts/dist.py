@@ -17,12 +17,14 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import uuid
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import debian
+from package_readme import package_readme
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "target" / "dist"
@@ -135,6 +137,8 @@ def sdist(_: str, out: Path) -> Iterator[Path]:
         for options in ([], ["--locked"]):
             metadata = ["cargo", "metadata", "--offline", "--format-version", "1", *options]
             run(metadata, os.environ, cwd=tree, stdout=subprocess.DEVNULL)
+        described_as = tree / "PKG-INFO"
+        described_as.write_bytes(described(described_as.read_bytes()))
         path = out / f"{tree.name}.tar.gz"
         write_archive(path, tree)
     yield path
@@ -186,10 +190,18 @@ def finished(path: Path, out: Path) -> Path:
     for name in files:
         if "/sboms/" in name:
             files[name] = anonymous(files[name])
+        if name.endswith(".dist-info/METADATA"):
+            files[name] = described(files[name])
         check_paths(name, files[name])
     done = out / path.name
     write_wheel(done, files, record)
     return done
+
+
+def described(metadata: bytes) -> bytes:
+    """Metadata whose description has no links to files that are not beside it."""
+    fields, _, readme = metadata.decode().partition("\n\n")
+    return f"{fields}\n\n{package_readme(readme, package()['repository'], version())}".encode()
 
 
 def anonymous(bill: bytes) -> bytes:
@@ -260,11 +272,15 @@ def header(fields: object) -> bytes:
     return "".join(f"{name}: {value}\n" for name, value in fields).encode()
 
 
+def package() -> dict[str, str]:
+    """What the packages of the workspace have in common."""
+    found: dict[str, str] = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
+    return found
+
+
 def version() -> str:
     """The version of the workspace."""
-    found = re.search(r'^\[workspace\.package\]\nversion = "([^"]+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
-    assert found, "Cargo.toml has no version in [workspace.package]"
-    return found[1]
+    return package()["version"]
 
 
 def time_of_commit() -> int:
