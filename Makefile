@@ -13,7 +13,7 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: playground site test-site release dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -36,7 +36,7 @@ check: $(if $(wildcard .venv/dev),,.venv/dev) ## what is quick, while you work: 
 	cargo test --quiet --package fairdrop --lib
 	$(BIN)/python -m pytest $(QUICK)
 
-release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak miri test-long dist-twice ## what takes a day, before a release
+release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak miri test-long dist-twice semver ## what takes a day, before a release
 	cargo build --release --workspace --exclude fairdrop-py --all-targets
 	scripts/fuzz.sh 600
 	scripts/mutants.sh
@@ -46,6 +46,9 @@ dist: .venv/dist ## what is released, in dist/: wheels, sources, fairdropd as on
 
 release: .venv/dist ## what goes with the packages of dist/: notes, checksums, provenance, metadata; publishes nothing, names what is missing
 	$(BIN)/python scripts/release.py
+
+semver: ## the interfaces of the stable crates beside those of the last release (cargo-semver-checks)
+	@scripts/semver.sh
 
 dist-check: .venv/dist ## the wheel and fairdropd for x86-64 in an empty environment: README's commands, the Debian package (ten minutes)
 	$(BIN)/python scripts/dist.py wheel fairdropd --architecture x86_64

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tomllib
 
 import pytest
 
@@ -57,3 +58,16 @@ def test_arrows_that_a_longer_path_implies_are_left_out():
     graph = {"a": {"b", "c", "d"}, "b": {"c"}, "c": set(), "d": set()}
     assert nearest_uses(graph) == {"a": {"b", "d"}, "b": {"c"}, "c": set(), "d": set()}
     assert heights(graph) == {"a": 2, "b": 1, "c": 0, "d": 0}
+
+
+def test_features_of_the_crates_are_those_of_the_page(root):
+    text = (root / "docs" / "reference" / "packages.md").read_text(encoding="utf-8")
+    section = text.partition("<!-- features -->")[2].partition("<!-- end -->")[0]
+    manifests = [tomllib.loads(path.read_text(encoding="utf-8")) for path in root.glob("crates/*/Cargo.toml")]
+    declared = {
+        (found["package"]["name"], name)
+        for found in manifests
+        for name in found.get("features", {})
+        if name != "default"
+    }
+    assert set(re.findall(r"^\| `([\w-]+)` \| `([\w-]+)` \|", section, re.MULTILINE)) == declared

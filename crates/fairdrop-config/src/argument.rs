@@ -1,4 +1,11 @@
 //! Quantities as arguments of a command: read, or refused with what would be valid.
+//!
+//! ```
+//! use fairdrop_config::argument::{rate_bps, seconds};
+//!
+//! assert_eq!(rate_bps("1mbit"), Ok(1_000_000));
+//! assert!(seconds("soon").unwrap_err().starts_with("\"soon\" is not a time; valid: "));
+//! ```
 
 use crate::units::{self, Quantity, beside};
 

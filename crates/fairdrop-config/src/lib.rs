@@ -1,5 +1,13 @@
 //! Reader of configuration files: TOML of bounded size and depth, read by tables of fields, with every problem reported by
 //! line, field, value and valid values. Scenarios of the simulator and links of the daemon are read by it.
+//!
+//! ```
+//! let (tree, text) = fairdrop_config::read("rate = \"1mbit\"", "link.toml", &["rate=2mbit".into()]).unwrap();
+//! assert_eq!(text, "rate = \"2mbit\"\n");
+//! assert!(tree.get("rate").is_some());
+//! let problems = fairdrop_config::parse("rate = ", "link.toml").unwrap_err();
+//! assert!(problems[0].to_string().starts_with("link.toml:1: "));
+//! ```
 
 pub mod argument;
 mod blame;

@@ -1,4 +1,16 @@
 //! Files of vectors: gzip-compressed JSON lines, `DISCIPLINE/CASE.jsonl.gz`.
+//!
+//! ```
+//! use fairdrop_conformance::files;
+//!
+//! let folder = std::env::temp_dir().join(format!("vectors-{}", std::process::id()));
+//! let path = folder.join(files::path_of("choke", "basic"));
+//! std::fs::create_dir_all(path.parent().unwrap())?;
+//! files::write(&path, "{}\n")?;
+//! assert_eq!((files::list(&folder)?.len(), files::read(&path)?), (1, "{}\n".to_owned()));
+//! std::fs::remove_dir_all(folder)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -3,6 +3,15 @@
 //! A vector is a file of JSON lines; `conformance/README.md` is its specification. [`cases`] defines the arrivals of each
 //! vector, [`record`] plays them to the library and records its decisions, [`files`] holds them compressed, and [`replay`]
 //! plays a vector with its recorded random numbers and finds the first event that the library answers differently.
+//!
+//! ```
+//! use fairdrop_conformance::{cases, record, replay};
+//!
+//! let case = cases::all().into_iter().find(|case| case.discipline == "choke").unwrap();
+//! let vector = record(&case)?;
+//! replay(&vector)?;
+//! # Ok::<(), String>(())
+//! ```
 
 pub mod cases;
 pub mod files;

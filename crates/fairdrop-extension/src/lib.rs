@@ -10,6 +10,18 @@
 //!
 //! Every extension is guarded: each packet that it was given waits, was handed out or was dropped, once, and unchanged but for
 //! its ECN field and label; each window is a number above 0. The first call after which that is not so ends the run with a [`Fault`].
+//!
+//! ```
+//! use fairdrop_extension::CongestionExtension;
+//! use fairdrop_tcp::congestion::{CongestionControl, LossRecovery};
+//!
+//! /// Reno by another name: what is left out is Reno's.
+//! struct Mine;
+//! impl CongestionControl for Mine {}
+//!
+//! let extension = CongestionExtension::named("mine", LossRecovery::Sack, |_| Mine);
+//! assert_eq!(extension.variant.name, "mine");
+//! ```
 
 mod congestion;
 mod desk;

@@ -1,5 +1,12 @@
 //! Many runs on all cores. Each run is one thread's; results come back in the order of the jobs, so the number of
 //! threads changes nothing but the time it takes.
+//!
+//! ```
+//! use fairdrop_sim::{Control, campaign::run_all};
+//!
+//! let squares = run_all(&[1, 2, 3], None, &Control::default(), |&job| Some(job * job));
+//! assert_eq!(squares, [Some(1), Some(4), Some(9)]);
+//! ```
 
 use crate::control::Control;
 use crate::host::{cores, on_threads};

@@ -1,4 +1,12 @@
 //! The result document: what was run, then what each run found.
+//!
+//! ```
+//! use fairdrop_sim::document::{SCHEMA, head, render};
+//!
+//! let text = render(&head("simulation", "two", "Two flows", true, None), &[])?;
+//! assert!(text.starts_with(&format!("{{\"schema\":\"{SCHEMA}\"")) && text.ends_with("\"runs\":[]}\n"));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use crate::result::RunResult;
 use crate::scenario::Scenario;

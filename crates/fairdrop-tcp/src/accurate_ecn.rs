@@ -1,6 +1,15 @@
 //! Accurate ECN feedback (RFC 9768). The receiver counts marked packets, and bytes by their ECN field. An ACK has room for the
 //! last digits of these counts: three bits for the packets (the ACE field, in place of ECE), 24 for bytes (the `AccECN`
 //! option). The sender puts the counts together again, though ACKs get lost.
+//!
+//! ```
+//! use fairdrop::Ecn;
+//! use fairdrop_tcp::accurate_ecn::{Counts, Reconstruction};
+//!
+//! let (mut receiver, mut sender) = (Counts::default(), Reconstruction::default());
+//! receiver.take(Ecn::Ce, 1000);
+//! assert_eq!(sender.take(receiver.report(true), 1, 1000), 1, "one marked packet");
+//! ```
 
 use fairdrop::Ecn;
 

@@ -1,4 +1,11 @@
 //! Quantities as people write them: `"1mbit"`, `"20ms"`, `"300p"`, `"10kB"`.
+//!
+//! ```
+//! use fairdrop_config::units::{bytes, rate_bps, rate_in_words, seconds};
+//!
+//! assert_eq!((rate_bps("1mbit"), seconds("20ms"), bytes("10kB")), (Some(1e6), Some(0.02), Some(1e4)));
+//! assert_eq!(rate_in_words(2_500_000), "2.5 Mb/s");
+//! ```
 
 mod spelled;
 

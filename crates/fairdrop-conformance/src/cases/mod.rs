@@ -1,4 +1,9 @@
 //! The vectors: what each exercises, and the arrivals that it takes.
+//!
+//! ```
+//! let of_choke = fairdrop_conformance::cases::all().into_iter().filter(|case| case.discipline == "choke");
+//! assert!(of_choke.count() > 5);
+//! ```
 
 mod choke;
 mod delay;

@@ -1,5 +1,26 @@
 //! What a run needs of memory, told before it begins, and what there is. A scenario that asks for more than there is is
 //! refused, with the field that asks for most; without that the allocator would end the process in the middle of the work.
+//!
+//! ```
+//! use fairdrop_sim::memory::{Available, Estimate, share};
+//! use fairdrop_sim::scenario::Scenario;
+//!
+//! const TEXT: &str = r#"
+//! name = "two"
+//! duration = "2s"
+//! [dumbbell]
+//! rate = "1mbit"
+//! [queue]
+//! discipline = "choke"
+//! [[groups]]
+//! name = "udp"
+//! transport = "cbr"
+//! rate = "2mbit"
+//! "#;
+//! let scenario = Scenario::parse(TEXT, "two.toml", &[]).unwrap();
+//! let (threads, bytes_each) = share(&[Estimate::of(&scenario)], 4, &Available::now()).unwrap();
+//! assert!(threads >= 1 && bytes_each > Estimate::of(&scenario).bytes());
+//! ```
 
 mod estimate;
 

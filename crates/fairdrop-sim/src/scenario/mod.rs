@@ -1,4 +1,26 @@
 //! A scenario: links and the disciplines on them, groups of flows, and how long to watch.
+//!
+//! ```
+//! use fairdrop_sim::scenario::Scenario;
+//!
+//! const TEXT: &str = r#"
+//! name = "two"
+//! duration = "2s"
+//! [dumbbell]
+//! rate = "1mbit"
+//! [queue]
+//! discipline = "choke"
+//! [[groups]]
+//! name = "udp"
+//! transport = "cbr"
+//! rate = "2mbit"
+//! "#;
+//! let scenario = Scenario::parse(TEXT, "two.toml", &["groups.udp.rate=3mbit".into()]).unwrap();
+//! assert_eq!(scenario.groups[0].name, "udp");
+//! // Whatever is wrong is named with its place, its value and what is valid.
+//! let problems = Scenario::parse(TEXT, "two.toml", &["duration=soon".into()]).unwrap_err();
+//! assert!(problems.to_string().starts_with("--set duration=soon: duration = \"soon\" is not valid; valid: "));
+//! ```
 
 mod access;
 mod build;

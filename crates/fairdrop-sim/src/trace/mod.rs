@@ -3,6 +3,42 @@
 //! A port tells its [`Tracer`], which is a type parameter: `()` stands for none and costs nothing. [`LinkTracer`]
 //! remembers what is known of the packets at its link and gives complete events to a [`TraceSink`], such as
 //! [`Pcap`]. Nothing is kept of packets that are gone.
+//!
+//! ```
+//! use fairdrop_sim::scenario::Scenario;
+//! use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
+//! use fairdrop_sim::{Control, simulate_traced};
+//! use std::cell::Cell;
+//!
+//! /// Counts drops.
+//! struct Drops<'a>(&'a Cell<u64>);
+//! impl TraceSink for Drops<'_> {
+//!     fn event(&mut self, event: &TraceEvent) -> std::io::Result<()> {
+//!         self.0.set(self.0.get() + u64::from(matches!(event.event, PacketEvent::Drop(_))));
+//!         Ok(())
+//!     }
+//!     fn finish(&mut self) -> std::io::Result<()> {
+//!         Ok(())
+//!     }
+//! }
+//!
+//! const TEXT: &str = r#"
+//! name = "two"
+//! duration = "20s"
+//! [dumbbell]
+//! rate = "1mbit"
+//! [queue]
+//! discipline = "choke"
+//! [[groups]]
+//! name = "udp"
+//! transport = "cbr"
+//! rate = "2mbit"
+//! "#;
+//! let scenario = Scenario::parse(TEXT, "two.toml", &[]).unwrap();
+//! let drops = Cell::new(0);
+//! simulate_traced(&scenario, 1, &Control::default(), |_| Drops(&drops)).unwrap().unwrap();
+//! assert!(drops.get() > 100);
+//! ```
 
 mod pcap;
 

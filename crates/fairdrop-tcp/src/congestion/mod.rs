@@ -2,6 +2,21 @@
 //!
 //! A control knows the contract and nothing else. To add one: its file, its line among the modules, and its place in the list at the
 //! end of this file.
+//!
+//! ```
+//! use fairdrop_tcp::congestion::{AckEvent, CongestionControl, LossEvent, Window};
+//!
+//! /// Additive increase; a loss takes a quarter of the window.
+//! struct Gentle;
+//! impl CongestionControl for Gentle {
+//!     fn open_window(&mut self, window: &mut Window, _: &AckEvent) {
+//!         window.cwnd += 1.0 / window.cwnd;
+//!     }
+//!     fn on_loss(&mut self, window: &mut Window, _: &LossEvent) {
+//!         window.ssthresh = 0.75 * window.cwnd;
+//!     }
+//! }
+//! ```
 
 mod bbr;
 mod bbr3;

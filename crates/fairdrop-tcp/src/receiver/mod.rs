@@ -1,4 +1,13 @@
 //! The receiving side of a TCP connection.
+//!
+//! ```
+//! use fairdrop_tcp::receiver::Receiver;
+//!
+//! let mut receiver = Receiver::default();
+//! receiver.take(0, false);
+//! receiver.take(2, false);
+//! assert_eq!((receiver.next, receiver.has_gap()), (1, true));
+//! ```
 
 mod blocks;
 mod linux;
