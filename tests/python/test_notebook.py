@@ -1,6 +1,6 @@
-"""The notebook "invent a discipline" runs, and prints what it shows.
+"""Notebooks run, and print what they show: "invent a discipline", and the lecture with its solutions in Jupyter.
 
-``FAIRDROP_WRITE_DOCS=1`` writes its outputs anew.
+``FAIRDROP_WRITE_DOCS=1`` writes their outputs anew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import re
 import subprocess
 import sys
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 NAME = "invent-a-discipline.ipynb"
 MARK = "--- end of cell ---"
@@ -58,3 +60,61 @@ def test_it_is_executed_small_and_anonymous(notebook):
     assert len(text) < 100_000
     assert [cell["execution_count"] for cell in code(found)] == list(range(1, len(code(found)) + 1))
     assert not re.search(r"(?<![\w.])/(?:home|root|tmp|work|Users)/", text)
+
+
+# The lecture and its solutions
+
+
+@pytest.fixture(scope="module", params=["lecture", "solutions"])
+def taught(root, request):
+    path = root / "docs" / "teach" / f"{request.param}.ipynb"
+    return path, json.loads(path.read_text(encoding="utf-8"))
+
+
+def printed(cell):
+    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+
+
+def test_jupyter_prints_what_the_lecture_shows(taught, tmp_path):
+    path, found = taught
+    document = nbformat.read(path, as_version=4)
+    client = NotebookClient(document, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()  # raises where a cell does
+    cells = [cell for cell in document.cells if cell.cell_type == "code"]
+    for cell in cells:
+        for output in cell.outputs:
+            assert output.output_type == "stream" or "image/svg+xml" in output.data
+    outputs = [
+        [{"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}] if text else []
+        for text in map(printed, cells)
+    ]
+    if "FAIRDROP_WRITE_DOCS" in os.environ:
+        for number, (cell, output) in enumerate(zip(code(found), outputs, strict=True), 1):
+            cell["outputs"], cell["execution_count"] = output, number
+        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for cell, output in zip(code(found), outputs, strict=True):
+        assert cell["outputs"] == output
+
+
+def test_the_lecture_is_executed_small_and_anonymous(taught):
+    path, found = taught
+    text = path.read_text(encoding="utf-8")
+    assert len(text.encode()) < 60_000
+    assert [cell["execution_count"] for cell in code(found)] == list(range(1, len(code(found)) + 1))
+    assert not re.search(r"(?<![\w.])/(?:home|root|tmp|work|Users)/", text)
+
+
+def test_each_exercise_has_a_solution_that_asserts(root):
+    folder = root / "docs" / "teach"
+    lecture, solutions = (json.loads((folder / f"{name}.ipynb").read_text("utf-8")) for name in ("lecture", "solutions"))
+    text = "\n".join("".join(cell["source"]) for cell in lecture["cells"] if cell["cell_type"] == "markdown")
+    asked = re.findall(r"\*\*Exercise (\d\.\d)\*\*", text)
+    assert {number[0] for number in asked} == set(re.findall(r"(?m)^## (\d)\. ", text))
+    cells = solutions["cells"]
+    solved = [(number, re.match(r"## Exercise (\d\.\d)\n", cell["source"][0])) for number, cell in enumerate(cells)]
+    solved = [(number, match[1]) for number, match in solved if match]
+    assert [name for _, name in solved] == asked
+    for number, _ in solved:
+        assert re.search(r"(?m)^ *assert ", "".join(cells[number + 1]["source"]))
+    plan = (folder / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"(\d\.\d) ★", plan) == asked
