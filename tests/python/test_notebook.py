@@ -78,8 +78,8 @@ def printed(cell):
 def test_jupyter_prints_what_the_lecture_shows(taught, tmp_path):
     path, found = taught
     document = nbformat.read(path, as_version=4)
-    client = NotebookClient(document, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}})
-    client.execute()  # raises where a cell does
+    where = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(document, timeout=600, kernel_name="python3", resources=where).execute()  # raises where a cell does
     cells = [cell for cell in document.cells if cell.cell_type == "code"]
     for cell in cells:
         for output in cell.outputs:
@@ -106,7 +106,8 @@ def test_the_lecture_is_executed_small_and_anonymous(taught):
 
 def test_each_exercise_has_a_solution_that_asserts(root):
     folder = root / "docs" / "teach"
-    lecture, solutions = (json.loads((folder / f"{name}.ipynb").read_text("utf-8")) for name in ("lecture", "solutions"))
+    lecture = json.loads((folder / "lecture.ipynb").read_text(encoding="utf-8"))
+    solutions = json.loads((folder / "solutions.ipynb").read_text(encoding="utf-8"))
     text = "\n".join("".join(cell["source"]) for cell in lecture["cells"] if cell["cell_type"] == "markdown")
     asked = re.findall(r"\*\*Exercise (\d\.\d)\*\*", text)
     assert {number[0] for number in asked} == set(re.findall(r"(?m)^## (\d)\. ", text))
