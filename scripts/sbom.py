@@ -1,7 +1,8 @@
 """What fairdrop is made of, as a CycloneDX document: ``sbom.py FILE``.
 
 Components are the crates that the extension and ``fairdropd`` are built from for this machine, by ``cargo metadata``,
-with the checksums of ``Cargo.lock``, and the installed Python distributions that the package needs.
+with the checksums of ``Cargo.lock``, the installed Python distributions that the package needs, and the library that
+reports carry.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any
@@ -94,6 +96,15 @@ def _licence(of: Distribution) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
+def _vendored() -> Component:
+    """The library of the report's charts."""
+    file = ROOT / "python/fairdrop/report/vendor/uPlot.iife.min.js"
+    text = file.read_text(encoding="utf-8")
+    found = re.match(r"/\*! \S+/uPlot \(v([\d.]+)\) \*/", text)
+    assert found is not None
+    return _component("npm", "uplot", found[1], "MIT", sha256(file.read_bytes()).hexdigest())
+
+
 def bom() -> Bom:
     """The document."""
     version = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
@@ -117,6 +128,9 @@ def bom() -> Bom:
         return distributions[name]
 
     parts.extend(add(one) for one in _needed(distribution("fairdrop")))
+    parts.append(vendored := _vendored())
+    document.components.add(vendored)
+    document.register_dependency(vendored)
     document.register_dependency(whole, parts)
     return document
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
+import random
 import re
 import resource
 import warnings
+from base64 import b64encode
 from collections import Counter
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from statistics import mean, stdev
@@ -27,6 +31,7 @@ from fairdrop.report.greedy import find_subject
 from fairdrop.report.judge import judge
 from fairdrop.report.notices import notices
 from fairdrop.report.ranking import ranked
+from fairdrop.report.series import kept_samples, page_data
 from fairdrop.report.tables import group_table, link_table, theory_table
 from fairdrop.wording.numbers import digits, number_and_half, percent
 from fairdrop.wording.phrases import clean, keep_together, ranges, shorten
@@ -286,11 +291,12 @@ def test_page_is_self_contained(pages: dict[str, str], name: str) -> None:
     assert all(load.startswith("#") for load in page.loads)
     assert all(reference.startswith("#") for reference in page.references)
     assert not re.search(r"@import|@font-face|url\(\s*['\"]?(?!#)", pages[name])
-    assert page.tags["script"] == (name == "many"), "it sorts a table, and has no address"
+    assert page.tags["script"] == (0 if name == "empty" else 3), "data, library and script, without an address"
     assert not {"link", "iframe", "img", "object", "embed", "base"} & set(page.tags)
     if name != "hostile":
-        assert "http://" not in pages[name]
-        assert "https://" not in pages[name]
+        own = pages[name].replace("https://github.com/leeoniya/uPlot", "", 1)
+        assert "http://" not in own
+        assert "https://" not in own
 
 
 @pytest.mark.parametrize("name", sorted(sample.ALL))
@@ -324,7 +330,8 @@ def test_figures_follow_the_page_in_colour_and_type(pages: dict[str, str]) -> No
 
 def test_hostile_names_are_escaped(pages: dict[str, str]) -> None:
     page = pages["hostile"]
-    assert "<script" not in page.lower()
+    assert Page(page).tags["script"] == 3, "the page's own"
+    assert "<script>alert(" not in page.lower()
     assert "&lt;script&gt;alert(" in page
     assert page.count("</pre>") == 2
     assert "\x00" not in page
@@ -332,11 +339,61 @@ def test_hostile_names_are_escaped(pages: dict[str, str]) -> None:
     assert "<script>alert(" in "".join(Page(page).text), "the name itself is still shown"
 
 
+def test_hostile_names_do_not_end_the_data_of_the_script() -> None:
+    name = "</script><script>alert(1)</script>"
+    document = json.loads(json.dumps(sample.simulation(seeds=1)).replace('"udp"', json.dumps(name)))
+    page = report.render(document)
+    assert Page(page).tags["script"] == 3, "the page's own"
+    data = page.split('id="data">')[1].split("</script>")[0]
+    assert not set("<>&") & set(data)
+    assert name in [group["name"] for group in json.loads(data)["queue"]["groups"]]
+
+
 def test_render_is_deterministic_and_leaves_the_document_alone() -> None:
     document = sample.simulation(seeds=2, samples=50)
     before = copy.deepcopy(document)
     assert report.render(document) == report.render(copy.deepcopy(document))
     assert document == before
+
+
+def test_only_the_scripts_of_the_page_may_run(pages: dict[str, str]) -> None:
+    text = pages["simulation"]
+    policy = text.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0].replace("&#39;", "'")
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+    run = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    hashes = [b64encode(sha256(script.encode()).digest()).decode() for script in run]
+    assert re.findall(r"sha256-([^']+)'", policy) == hashes
+    assert "The MIT License" in run[0] and "Leon Sorokin" in run[0]
+
+
+def test_thinned_series_keep_every_peak() -> None:
+    rng = random.Random(7)
+    lines = [[rng.random() for _ in range(10_000)] for _ in range(3)]
+    lines[1][4321], lines[2][77] = 5.0, -5.0
+    kept = kept_samples(lines, 600)
+    assert len(kept) <= 600 and kept == sorted(set(kept))
+    assert {4321, 77} <= set(kept)
+    assert kept_samples([[1.0, 2.0]], 600) == [0, 1]
+    assert kept_samples([[None] * 100, list(range(100))], 20)[0] == 0, "unknown values are passed over"
+
+
+def test_charts_hold_the_samples_of_the_document(documents: dict[str, Any]) -> None:
+    document = documents["simulation"]
+    data = page_data(document_of(document))
+    assert data["disciplines"] == ["DropTail", "RED", "CHOKe"]
+    series = document["runs"][0]["queues"][0]["series"]
+    chart = data["queue"]["charts"][0]
+    assert chart["t"] == series["t_s"]
+    assert chart["groups"] == [series["packets_by_group"][group["name"]] for group in data["queue"]["groups"]]
+    assert chart["average"] is None
+    assert [level["name"] for level in data["queue"]["charts"][2]["levels"]] == ["min_th", "max_th", "limit"]
+
+
+def test_values_and_disciplines_are_noted_in_figures_and_tables(pages: dict[str, str]) -> None:
+    text = pages["simulation"]
+    assert re.search(r'<g data-d="2"><title>udp under CHOKe: 24\.\d % \(±\d\.\d\) of the link</title>', text)
+    assert len(re.findall(r'<tr role="row" data-d="1">', text)) == 3, "two groups, and the link, under RED"
+    assert re.search(r'data-v="0\.24\d+"><span class="number">24\.', text)
 
 
 def test_page_stays_small(pages: dict[str, str]) -> None:
@@ -422,8 +479,8 @@ def test_many_disciplines_begin_with_a_table_in_order_and_delay_against_fairness
 def test_causes_of_drops_are_folded_where_the_figure_does_not_show_them(pages: dict[str, str]) -> None:
     causes = keep_together("RED, early 80.0 %; RED, forced 15.0 %; buffer full 5.0 %")
     folded = pages["many"].split('id="causes"')[1].split("</dl>")[0]
-    assert folded.count("<dt>") == 7
-    assert re.search(rf"<dt>RED</dt>\s*<dd>{causes}</dd>", folded)
+    assert folded.count("<dt ") == 7
+    assert re.search(rf'<dt data-d="\d">RED</dt>\s*<dd data-d="\d">{causes}</dd>', folded)
     assert "“RED, early”: dropped at random" in folded
     assert 'id="causes"' not in pages["simulation"]
 

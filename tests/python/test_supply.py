@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -28,7 +29,7 @@ def test_the_bill_has_what_is_shipped_and_no_tests(sbom, root):
     components = {one["purl"]: one for one in sbom["components"]}
     assert len(components) == len(sbom["components"])
     names = {one["name"] for one in sbom["components"]}
-    assert {"fairdrop", "fairdrop-live", "pyo3", "parquet", "numpy", "Jinja2"} <= names
+    assert {"fairdrop", "fairdrop-live", "pyo3", "parquet", "numpy", "Jinja2", "uplot"} <= names
     assert not names & {"proptest", "fairdrop-reference", "pytest"}
     locked = {
         f"pkg:cargo/{one['name']}@{quote(one['version'])}": one.get("checksum")
@@ -38,6 +39,20 @@ def test_the_bill_has_what_is_shipped_and_no_tests(sbom, root):
         if purl.startswith("pkg:cargo/"):
             assert one["licenses"], purl
             assert [found["content"] for found in one.get("hashes", [])] == [locked[purl]] * bool(locked[purl]), purl
+
+
+def test_the_notice_names_what_is_vendored_with_its_version_and_licence(root):
+    """maturin takes into the wheel what git has below the package, and the files that ``license-files`` lists."""
+    notice = (root / "NOTICE").read_text(encoding="utf-8")
+    folder = root / "python" / "fairdrop" / "report" / "vendor"
+    assert all(str(file.relative_to(root)) in notice for file in folder.iterdir())
+    version = re.search(r"uPlot \(v([\d.]+)\)", (folder / "uPlot.iife.min.js").read_text(encoding="utf-8"))
+    licence = (folder / "uPlot.LICENSE").read_text(encoding="utf-8")
+    assert version and f"uPlot {version[1]}\n" in notice
+    assert licence.startswith("The MIT License")
+    assert "(c) 2022 Leon Sorokin" in licence and "(c) 2022 Leon Sorokin" in notice
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "NOTICE" in project["license-files"]
 
 
 def test_the_bill_says_what_needs_what(sbom):

@@ -15,11 +15,12 @@ from matplotlib.ticker import MaxNLocator
 from fairdrop.document import Document, disciplines, reference_queue, runs_of
 from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, level_line, note, nothing, plain_log, seeds_note, single
+from fairdrop.plot.marks import mark
 from fairdrop.plot.size import Size
-from fairdrop.plot.strips import MOST_PANELS, draw_quantiles
+from fairdrop.plot.strips import MOST_PANELS, draw_quantiles, value_at
 from fairdrop.plot.style import styled
 from fairdrop.wording.disciplines import discipline_name
-from fairdrop.wording.numbers import waiting_unit
+from fairdrop.wording.numbers import digits, waiting_unit
 
 POINTS = 400
 Curve = tuple[list[float], list[float]]
@@ -36,7 +37,8 @@ def draw_length(document: Document, size: Size) -> Figure:
     figure, axes = single(3.0 if size.narrow else 3.3, size)
     for name, (values, parts) in curves.items():
         # The first step rises from nothing, so that an always empty queue shows as a wall at 0.
-        axes.plot([values[0], *values], [0.0, *parts], drawstyle="steps-post", **_line(document, name))
+        curve = axes.plot([values[0], *values], [0.0, *parts], drawstyle="steps-post", **_line(document, name))
+        mark(curve, name, _quantiles(name, values, parts, 1.0, "packets"))
     axes.set_xlim(left=-0.5)
     axes.xaxis.set_major_locator(MaxNLocator(6 if size.narrow else 10, integer=True))
     axes.set_xlabel("packets waiting, at most")
@@ -59,7 +61,8 @@ def draw_sojourn(document: Document, size: Size) -> Figure:
     for name, (values, parts) in curves.items():
         # Packets that did not wait cannot stand on a logarithmic axis; they stand at its left edge.
         shown = [max(value, min(positive)) / divisor for value in values]
-        axes.plot([shown[0], *shown], [0.0, *parts], drawstyle="steps-post", **_line(document, name))
+        curve = axes.plot([shown[0], *shown], [0.0, *parts], drawstyle="steps-post", **_line(document, name))
+        mark(curve, name, _quantiles(name, values, parts, 1 / divisor, unit))
     axes.set_xscale("log")
     plain_log(axes.xaxis, max(positive) / min(positive))
     axes.set_xlabel(f"waited at most, {unit}")
@@ -71,15 +74,19 @@ def draw_sojourn(document: Document, size: Size) -> Figure:
     return figure
 
 
-def _finish(
-    figure: Figure, axes: Axes, document: Document, names: list[str], what: str, size: Size
-) -> None:
+def _finish(figure: Figure, axes: Axes, document: Document, names: list[str], what: str, size: Size) -> None:
     axes.set_ylim(0, 103)
     axes.set_yticks([0, 25, 50, 75, 100])
     axes.grid(axis="x", visible=True)
     handles: list[Artist] = [Line2D([], [], **_line(document, name)) for name in names]
     legend(figure, handles, [discipline_name(name) for name in names])
     note(figure, seeds_note(document, what, whiskers=False))
+
+
+def _quantiles(name: str, values: Sequence[float], parts: Sequence[float], scale: float, unit: str) -> str:
+    """The median and the 99th percentile of a curve in words."""
+    half, most = (value_at(values, parts, part) * scale for part in (50, 99))
+    return f"{discipline_name(name)}: median {digits(half)} {unit}, 99th percentile {digits(most)} {unit}"
 
 
 def _line(document: Document, name: str) -> dict[str, Any]:

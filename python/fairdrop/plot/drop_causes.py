@@ -21,6 +21,7 @@ from fairdrop.document import (
 from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, seeds_note
+from fairdrop.plot.marks import mark
 from fairdrop.plot.rows import Blocks, block_axes
 from fairdrop.plot.size import Size
 from fairdrop.plot.strips import MOST_PANELS, draw_drops
@@ -56,9 +57,7 @@ def draw(document: Document, size: Size) -> Figure:
 
 def seen_causes(document: Document) -> list[str]:
     """Causes that dropped a packet, in the order of the reference."""
-    found = {
-        cause for run in document.runs for group in run.groups for cause, n in group.drops.items() if n
-    }
+    found = {cause for run in document.runs for group in run.groups for cause, n in group.drops.items() if n}
     return [cause for cause in CAUSES if cause in found] + sorted(found - set(CAUSES))
 
 
@@ -79,10 +78,11 @@ def _bars(axes: Axes, document: Document, layout: Blocks, causes: list[str]) -> 
         for cause in causes:
             width = mean_drops(document, discipline, group, cause)
             if width > 0:
-                axes.barh(place, width, left=left, height=0.72, color=hue[cause], linewidth=0)
+                bar = axes.barh(place, width, left=left, height=0.72, color=hue[cause], linewidth=0)
+                mark(bar.patches, discipline, f"{group}, {cause_name(cause)}: {width:,.0f} packets per run")
             left += width
         fraction = group_estimate(runs_of(document, discipline), group, "drop_fraction")
-        axes.annotate(
+        beside = axes.annotate(
             _beside(left, fraction),
             (left, place),
             xytext=(6, 0),
@@ -90,6 +90,7 @@ def _bars(axes: Axes, document: Document, layout: Blocks, causes: list[str]) -> 
             va="center",
             fontsize=SMALL,
         )
+        mark(beside, discipline)
         most = max(most, left)
     return most
 

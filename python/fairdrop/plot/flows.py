@@ -24,11 +24,12 @@ from fairdrop.document import (
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, panels, plain_log, seeds_note
+from fairdrop.plot.marks import mark
 from fairdrop.plot.size import Size
 from fairdrop.plot.strips import MOST_PANELS, draw_flows
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.wording.disciplines import discipline_name
-from fairdrop.wording.numbers import rate, rate_unit
+from fairdrop.wording.numbers import rate, rate_unit, with_half
 from fairdrop.wording.phrases import clean, count, shorten
 
 MOST_BARS = 60
@@ -72,12 +73,15 @@ def draw(document: Document, size: Size) -> Figure:
     columns = 1 if size.narrow else 3 if len(names) != 4 else 2
     figure, grid = panels(len(names), columns, 2.0 if size.narrow else 2.5, size, 1.3)
     for axes, name in zip(grid, names, strict=True):
-        axes.set_title(discipline_name(name))
+        title = axes.set_title(discipline_name(name))
         hue = colours.groups(group_names(document.runs))
         if ranked:
             _ranks(axes, flows[name], groups, scale, hue, floor(12 * size.width_in / columns) - 6)
         else:
             _bars(axes, flows[name], groups, scale, hue)
+        mark([title, *axes.lines, *axes.collections, *axes.texts], name)
+        for bar, (flow, value) in zip(axes.patches, flows[name].items(), strict=False):
+            mark(bar, name, f"{flow}: {with_half(value, 1 / scale.divisor, scale.unit)}")
         axes.axhline(scale.fair, color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=3)
     _label(figure, grid, document, scale, ranked, columns)
     legend(figure, *_legend(document, scale, ranked))
@@ -103,9 +107,7 @@ def _scale(document: Document, flows: dict[str, dict[str, Estimate]]) -> Scale:
     log = max(*some, fair) / min(*some, fair) > LOG_FROM
     bottom = max(min(*some, fair) * 0.6, max(some) * 1e-6) / divisor if log else 0.0
     highs = [value.high for rows in flows.values() for value in rows.values()]
-    return Scale(
-        divisor, unit, fair / divisor, log, bottom, max(*highs, fair) * (1.5 if log else 1.08) / divisor
-    )
+    return Scale(divisor, unit, fair / divisor, log, bottom, max(*highs, fair) * (1.5 if log else 1.08) / divisor)
 
 
 def _limits(axes: Axes, scale: Scale) -> None:
@@ -115,9 +117,7 @@ def _limits(axes: Axes, scale: Scale) -> None:
     axes.set_ylim(scale.bottom, scale.top)
 
 
-def _bars(
-    axes: Axes, flows: dict[str, Estimate], groups: dict[str, str], scale: Scale, hue: dict[str, str]
-) -> None:
+def _bars(axes: Axes, flows: dict[str, Estimate], groups: dict[str, str], scale: Scale, hue: dict[str, str]) -> None:
     places = range(len(flows))
     tops = [max(value.mean / scale.divisor, scale.bottom) for value in flows.values()]
     base = scale.fair if scale.log else 0.0
@@ -185,17 +185,13 @@ def _ranks(
         )
 
 
-def _label(
-    figure: Figure, grid: list[Axes], document: Document, scale: Scale, ranked: bool, columns: int
-) -> None:
+def _label(figure: Figure, grid: list[Axes], document: Document, scale: Scale, ranked: bool, columns: int) -> None:
     longest = max(len(crossing_throughput(run)) for run in document.runs)
     for index, axes in enumerate(grid):
         if index % columns == 0:
             axes.set_ylabel(f"throughput, {scale.unit}")
         if index + columns >= len(grid):
-            axes.set_xlabel(
-                "rank of the flow, largest first" if ranked else f"{count(longest, 'flow')}, one bar each"
-            )
+            axes.set_xlabel("rank of the flow, largest first" if ranked else f"{count(longest, 'flow')}, one bar each")
 
 
 def _legend(document: Document, scale: Scale, ranked: bool) -> tuple[list[Artist], list[str]]:
@@ -208,9 +204,7 @@ def _legend(document: Document, scale: Scale, ranked: bool) -> tuple[list[Artist
     for name in group_names(document.runs):
         members = [flow for flow in crossing if groups[flow] == name]
         if members:
-            kinds = sorted(
-                {clean(flow.transport) for flow in first.flows if flow.name in set(members)}
-            )
+            kinds = sorted({clean(flow.transport) for flow in first.flows if flow.name in set(members)})
             kind = f", {', '.join(kinds)}" if kinds != [clean(name)] else ""
             handles.append(
                 Line2D([], [], marker="o", linestyle="none", color=hue[name], markersize=5)

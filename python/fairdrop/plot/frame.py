@@ -23,9 +23,7 @@ from fairdrop.wording.phrases import shorten
 PER_INCH = 14.0  # letters of legend or note text that fit into an inch
 
 
-def panels(
-    count: int, columns: int, height_in: float, size: Size, extra_in: float = 0.9
-) -> tuple[Figure, list[Axes]]:
+def panels(count: int, columns: int, height_in: float, size: Size, extra_in: float = 0.9) -> tuple[Figure, list[Axes]]:
     """``count`` axes on common scales in a grid; ``extra_in`` is room for legend and note."""
     columns = max(1, min(columns, count))
     rows = ceil(count / columns)
@@ -99,9 +97,9 @@ def plain_log(axis: Axis, ratio: float) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def beside(axes: Axes, text: str, place: float, gap: float = 4, colour: str = INK) -> None:
+def beside(axes: Axes, text: str, place: float, gap: float = 4, colour: str = INK) -> Artist:
     """Text outside the right edge of the axes at the height ``place``, ``gap`` points away."""
-    axes.annotate(
+    return axes.annotate(
         text,
         (1, place),
         xycoords=("axes fraction", "data"),

@@ -22,10 +22,12 @@ from fairdrop.document import (
 from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, note, nothing, seeds_note
+from fairdrop.plot.marks import mark
 from fairdrop.plot.rows import Blocks, block_axes
 from fairdrop.plot.size import Size
 from fairdrop.plot.strips import MOST_PANELS, draw_shares
 from fairdrop.plot.style import styled
+from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import percent
 
 # A hollow diamond: seen on a bar of any colour, and beside one.
@@ -56,14 +58,14 @@ def draw(document: Document, size: Size) -> Figure:
     axes.set_xlim(0, max(last, most) * 1.005)
     axes.set_xticks(range(0, last + 1, step))
     axes.set_xlabel("share of the link, %")
-    mark: list[Artist] = [
+    handles: list[Artist] = [
         Line2D([], [], color=colours.INK, marker="|", markersize=9, markeredgewidth=1.8, linestyle="none")
     ]
     labels = ["the group's fair share"]
     if _model_marks(axes, document, layout):
-        mark.append(Line2D([], [], **_MODEL_MARK))
+        handles.append(Line2D([], [], **_MODEL_MARK))
         labels.append("model of CHOKe")
-    legend(figure, mark, labels)
+    legend(figure, handles, labels)
     note(figure, seeds_note(document, "Share of the link"))
     return figure
 
@@ -77,16 +79,18 @@ def _bars(axes: Axes, document: Document, layout: Blocks) -> float:
         if value is None:
             continue
         scaled = Estimate(value.mean * 100, None if value.half is None else value.half * 100, value.n)
-        axes.barh(place, scaled.mean, height=0.72, color=hue[group], linewidth=0)
+        bar = axes.barh(place, scaled.mean, height=0.72, color=hue[group], linewidth=0)
+        mark(bar.patches, discipline, f"{group} under {discipline_name(discipline)}: {percent(value)} of the link")
         if scaled.half is not None:
-            axes.plot(
+            whisker = axes.plot(
                 [max(scaled.low, 0.0), min(scaled.high, 100.0)],
                 [place, place],
                 color=colours.INK,
                 linewidth=1.4,
                 solid_capstyle="butt",
             )
-        beside(axes, percent(value), place, gap=6)
+            mark(whisker, discipline)
+        mark(beside(axes, percent(value), place, gap=6), discipline)
         most = max(most, min(scaled.high, 100.0))
     return most
 
@@ -97,7 +101,8 @@ def _model_marks(axes: Axes, document: Document, layout: Blocks) -> bool:
     shares = {group["name"]: 100 * group["share"] for group in model["groups"]} if model else {}
     for (discipline, group), place in layout.places.items():
         if discipline == "choke" and group in shares:
-            axes.plot(shares[group], place, zorder=5, **_MODEL_MARK)
+            point = axes.plot(shares[group], place, zorder=5, **_MODEL_MARK)
+            mark(point, discipline, f"{group}, model of CHOKe: {shares[group]:.1f} %")
     return bool(shares)
 
 
@@ -106,9 +111,9 @@ def _fair_marks(axes: Axes, document: Document, layout: Blocks) -> float:
     groups = flow_groups(document)
     crossing = [groups[flow] for flow in crossing_throughput(document.runs[0])]
     marks: list[float] = []
-    for (_, group), place in layout.places.items():
+    for (discipline, group), place in layout.places.items():
         fair = 100 * crossing.count(group) / max(1, len(crossing))
-        axes.plot(
+        line = axes.plot(
             [fair, fair],
             [place - 0.46, place + 0.46],
             color=colours.INK,
@@ -116,5 +121,6 @@ def _fair_marks(axes: Axes, document: Document, layout: Blocks) -> float:
             solid_capstyle="butt",
             zorder=4,
         )
+        mark(line, discipline, f"{group}: fair share {fair:.1f} %")
         marks.append(fair)
     return max(marks)

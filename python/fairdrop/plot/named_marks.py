@@ -12,9 +12,11 @@ from matplotlib.transforms import Bbox, BboxBase
 from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import note, nothing, plain_log, single
+from fairdrop.plot.marks import mark
 from fairdrop.plot.size import Size
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.plot.sweeps import front
+from fairdrop.wording.numbers import with_half
 
 # Marks nearer than this, as a part of the axes, share a label, with this many names at most.
 _NEAR = (0.05, 0.04)
@@ -49,13 +51,15 @@ def draw(
     if not points:
         return nothing("There is no run to show.", size)
     figure, axes = single(4.6, size)
-    axes.plot([x.mean for _, x, _ in points], [y.mean for _, _, y in points], "o", markersize=4.5, color=colours.BLUE)
-    for _, x, y in points:
+    for name, x, y in points:
+        dot = axes.plot([x.mean], [y.mean], "o", markersize=4.5, color=colours.BLUE)
+        mark(dot, name, f"{name}: {with_half(x, 1, x_label)}; {with_half(y, 1, y_label)}")
         if x.half:
-            axes.plot([max(x.low, 0.0), x.high], [y.mean, y.mean], color=colours.BLUE, linewidth=0.8)
+            ends = [max(x.low, 0.0), x.high]
+            mark(axes.plot(ends, [y.mean, y.mean], color=colours.BLUE, linewidth=0.8), name)
         if y.half:
             ends = [max(y.low, 0.0), min(y.high, most)]
-            axes.plot([x.mean, x.mean], ends, color=colours.BLUE, linewidth=0.8)
+            mark(axes.plot([x.mean, x.mean], ends, color=colours.BLUE, linewidth=0.8), name)
     best = front((x.mean, y.mean) for _, x, y in points)
     axes.step([x for x, _ in best], [y for _, y in best], where="post", color=colours.INK, linewidth=1.0, zorder=1)
     axes.margins(x=0.14, y=0.08)
@@ -89,6 +93,7 @@ def _label(axes: Axes, clusters: Sequence[_Cluster], marks: Sequence[tuple[float
             box = label.get_window_extent()
             if not any(box.overlaps(other) for other in taken) and _is_in(axes.bbox, box):
                 taken.append(box)
+                mark(label, cluster.names)
                 break
             label.remove()
 

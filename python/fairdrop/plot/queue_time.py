@@ -27,7 +27,7 @@ POINTS_NARROW = 150
 
 @styled
 def draw(document: Document, seed: int | None, size: Size) -> Figure:
-    found = _queues(document, seed)
+    found = queues_of(document, seed)
     if not found:
         return nothing("No run with a series of samples was finished.", size)
     if len(found) > MOST_PANELS:
@@ -38,7 +38,7 @@ def draw(document: Document, seed: int | None, size: Size) -> Figure:
     for axes, (name, (run, queue)) in zip(grid, found.items(), strict=True):
         axes.set_title(discipline_name(name))
         group = max(group, _panel(axes, document, queue, size))
-        _levels(axes, document, name, queue, top)
+        _levels(axes, levels_of(document, name, queue, top), top)
         start = float(run.measured_from_s)
         if queue.series.t_s[0] < start < queue.series.t_s[-1]:
             # PostScript has no transparency.
@@ -55,7 +55,7 @@ def draw(document: Document, seed: int | None, size: Size) -> Figure:
     return figure
 
 
-def _queues(document: Document, seed: int | None) -> dict[str, tuple[Run, Queue]]:
+def queues_of(document: Document, seed: int | None) -> dict[str, tuple[Run, Queue]]:
     """The run of one seed under each discipline, where it has a series."""
     found: dict[str, tuple[Run, Queue]] = {}
     for name in disciplines(document):
@@ -83,9 +83,7 @@ def _panel(axes: Axes, document: Document, queue: Queue, size: Size) -> int:
     samples = ceil(len(series.t_s) / (POINTS_NARROW if size.narrow else POINTS_WIDE))
     times = thin(series.t_s, samples)
     parts = {name: thin(values, samples) for name, values in series.packets_by_group.items()}
-    axes.stackplot(
-        times, list(parts.values()), colors=[hue.get(name, colours.GREY) for name in parts], linewidth=0
-    )
+    axes.stackplot(times, list(parts.values()), colors=[hue.get(name, colours.GREY) for name in parts], linewidth=0)
     average = thin(series.red_avg, samples)
     if any(value == value for value in average):
         axes.plot(times, average, color=colours.PAPER, linewidth=3.2)
@@ -94,27 +92,27 @@ def _panel(axes: Axes, document: Document, queue: Queue, size: Size) -> int:
     return samples
 
 
-def _levels(axes: Axes, document: Document, name: str, queue: Queue, top: float) -> None:
-    """Thresholds and buffer limit as thin lines, named at the right edge."""
+def levels_of(document: Document, name: str, queue: Queue, top: float) -> dict[str, float]:
+    """Thresholds and buffer limit, those that lie in a panel whose highest queue is ``top``."""
     averaged = any(value is not None for value in queue.series.red_avg)
     levels = dict(thresholds(document, name)) if averaged else {}
     if queue.limit_packets and queue.limit_packets <= 1.1 * top:
         levels["limit"] = float(queue.limit_packets)
-    levels = {label: level for label, level in levels.items() if level <= 1.12 * top}
+    return {label: level for label, level in levels.items() if level <= 1.12 * top}
+
+
+def _levels(axes: Axes, levels: dict[str, float], top: float) -> None:
+    """Thin lines, named at the right edge."""
     for (label, level), place in zip(levels.items(), spread(list(levels.values()), 0.15 * top), strict=True):
         level_line(axes, level, colours.INK)
         beside(axes, f"{label} {level:g}", place)
 
 
-def _legend(
-    document: Document, found: dict[str, tuple[Run, Queue]]
-) -> tuple[list[Artist], list[str]]:
+def _legend(document: Document, found: dict[str, tuple[Run, Queue]]) -> tuple[list[Artist], list[str]]:
     hue = colours.groups(group_names(document.runs))
     labels = list(group_names(document.runs))
     handles: list[Artist] = [Patch(color=hue[name]) for name in labels]
-    if any(
-        value is not None for _, queue in found.values() for value in queue.series.red_avg
-    ):
+    if any(value is not None for _, queue in found.values() for value in queue.series.red_avg):
         handles.append(Line2D([], [], color=colours.INK, linewidth=1.4))
         labels.append("average that RED goes by")
     return handles, labels

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairdrop.plot.frame import single
+from fairdrop.plot.marks import mark
 from fairdrop.plot.size import Size
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import shorten
@@ -39,20 +40,20 @@ def blocks(disciplines: Sequence[str], groups: Sequence[str]) -> Blocks:
     return Blocks(places, headings, at - 0.65)
 
 
-def block_axes(
-    disciplines: Sequence[str], groups: Sequence[str], size: Size
-) -> tuple[Figure, Axes, Blocks]:
+def block_axes(disciplines: Sequence[str], groups: Sequence[str], size: Size) -> tuple[Figure, Axes, Blocks]:
     """Axes with a labelled row for each group under each discipline."""
     layout = blocks(disciplines, groups)
     figure, axes = single(layout.bottom * ROW_IN + 1.6, size)
     axes.set_ylim(layout.bottom, -0.6)
     labels = [shorten(group, 14 if size.narrow else 24) for _, group in layout.places]
     axes.set_yticks(list(layout.places.values()), labels)
+    for label, (discipline, _) in zip(axes.get_yticklabels(), layout.places, strict=True):
+        mark(label, discipline)
     axes.grid(axis="y", visible=False)
     axes.grid(axis="x", visible=True)
     axes.spines["left"].set_visible(False)
     for discipline, place in layout.headings.items():
-        axes.annotate(
+        heading = axes.annotate(
             discipline_name(discipline),
             (0, place),
             xycoords=("axes fraction", "data"),
@@ -61,4 +62,5 @@ def block_axes(
             va="center",
             fontweight="bold",
         )
+        mark(heading, discipline)
     return figure, axes, layout

@@ -27,9 +27,10 @@ from fairdrop.document import (
 from fairdrop.estimate import estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, plain_log, seeds_note, single
+from fairdrop.plot.marks import mark
 from fairdrop.plot.size import Size
 from fairdrop.wording.disciplines import discipline_name
-from fairdrop.wording.numbers import waiting_unit
+from fairdrop.wording.numbers import digits, percent, waiting_unit
 from fairdrop.wording.phrases import shorten
 
 #: Disciplines that have panels, blocks or curves of their own; more of them have a row each.
@@ -47,6 +48,8 @@ def _rows(names: Sequence[str], size: Size) -> tuple[Figure, Axes]:
     figure, axes = single(ROW_IN * len(names) + 1.5, size)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [shorten(discipline_name(name), 18 if size.narrow else 24) for name in names])
+    for label, name in zip(axes.get_yticklabels(), names, strict=True):
+        mark(label, name)
     axes.grid(axis="y", visible=False)
     axes.grid(axis="x", visible=True)
     axes.spines["left"].set_visible(False)
@@ -57,7 +60,7 @@ def _group_legend(figure: Figure, document: Document, more: Sequence[tuple[Artis
     hue = colours.groups(group_names(document.runs))
     handles: list[Artist] = [Patch(color=hue[name]) for name in hue]
     labels = [shorten(name, 24) for name in hue]
-    legend(figure, handles + [mark for mark, _ in more], labels + [label for _, label in more])
+    legend(figure, handles + [artist for artist, _ in more], labels + [label for _, label in more])
 
 
 def _log_scale(axes: Axes, low: float, high: float) -> None:
@@ -83,22 +86,22 @@ def draw_flows(document: Document, means: Mapping[str, Mapping[str, float]], siz
     hue = colours.groups(order)
     gap = 0.7 / max(1, len(order))
     for index, group in enumerate(order):
-        dots: list[tuple[float, float]] = []
-        ranges: list[tuple[float, Levels]] = []
         for place, name in enumerate(names):
             found = sorted(max(rate / unit, low) for flow, rate in means[name].items() if groups[flow] == group)
             at = place + (index - (len(order) - 1) / 2) * gap
             if len(found) > _MOST_DOTS:
-                ranges.append((at, [found[0], *(quantile(found, part) for part in (0.25, 0.5, 0.75)), found[-1]]))
+                levels = [found[0], *(quantile(found, part) for part in (0.25, 0.5, 0.75)), found[-1]]
+                text = f"{group} under {discipline_name(name)}: {_of_levels(levels, 'times the fair share')}"
+                mark(_range(axes, at, levels, hue[group]), name, text)
             else:
-                dots += [(value, at) for value in found]
-        _ranges(axes, ranges, hue[group])
-        axes.plot([x for x, _ in dots], [y for _, y in dots], "o", color=hue[group], markersize=3.2, markeredgewidth=0)
+                dots = axes.plot(found, [at] * len(found), "o", color=hue[group], markersize=3.2, markeredgewidth=0)
+                listed = ", ".join(digits(value) for value in found)
+                mark(dots, name, f"{group} under {discipline_name(name)}: {listed} times the fair share")
     axes.axvline(1.0, color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=3)
     _log_scale(axes, low, high)
     axes.set_xlabel("throughput / fair share")
-    mark = Line2D([], [], color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)))
-    _group_legend(figure, document, [(mark, "fair share")])
+    line = Line2D([], [], color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)))
+    _group_legend(figure, document, [(line, "fair share")])
     edge = " Flows at the left edge got that or less." if low > min(positive) or _silent(means) else ""
     text = seeds_note(document, "Throughput on the shared link", whiskers=False)
     note(figure, f"{text} Of more than {_MOST_DOTS} flows of a group: smallest to largest, quartiles, median.{edge}")
@@ -109,13 +112,17 @@ def _silent(means: Mapping[str, Mapping[str, float]]) -> bool:
     return any(rate <= 0 for rates in means.values() for rate in rates.values())
 
 
-def _ranges(axes: Axes, rows: Sequence[tuple[float, Levels]], colour: str) -> None:
+def _range(axes: Axes, place: float, levels: Levels, colour: str) -> list[Artist]:
     """A thin line from the first level to the last, a thick one between the inner ones, a dot in the middle."""
-    places = [place for place, _ in rows]
-    axes.hlines(places, [levels[0] for _, levels in rows], [levels[-1] for _, levels in rows], colour, linewidth=0.9)
-    axes.hlines(places, [levels[1] for _, levels in rows], [levels[-2] for _, levels in rows], colour, linewidth=2.6)
-    axes.plot([levels[len(levels) // 2] for _, levels in rows], places, "o", color=colour, markersize=3.6,
-              markeredgecolor=colours.PAPER, markeredgewidth=0.5)  # fmt: skip
+    thin = axes.plot([levels[0], levels[-1]], [place, place], color=colour, linewidth=0.9)
+    thick = axes.plot([levels[1], levels[-2]], [place, place], color=colour, linewidth=2.6)
+    dot = axes.plot([levels[len(levels) // 2]], [place], "o", color=colour, markersize=3.6,
+                    markeredgecolor=colours.PAPER, markeredgewidth=0.5)  # fmt: skip
+    return [*thin, *thick, *dot]
+
+
+def _of_levels(levels: Levels, unit: str) -> str:
+    return f"median {digits(levels[len(levels) // 2])}, from {digits(levels[0])} to {digits(levels[-1])} {unit}"
 
 
 def draw_shares(document: Document, size: Size) -> Figure:
@@ -127,7 +134,9 @@ def draw_shares(document: Document, size: Size) -> Figure:
     for group in order:
         found = [group_estimate(runs_of(document, name), group, "share") for name in names]
         widths = [100 * value.mean if value else 0.0 for value in found]
-        axes.barh(range(len(names)), widths, left=left, height=0.72, color=hue[group], linewidth=0)
+        bars = axes.barh(range(len(names)), widths, left=left, height=0.72, color=hue[group], linewidth=0)
+        for bar, name, value in zip(bars, names, found, strict=True):
+            mark(bar, name, f"{group} under {discipline_name(name)}: {percent(value)} of the link" if value else "")
         left = [a + b for a, b in zip(left, widths, strict=True)]
     groups = flow_groups(document)
     crossing = [groups[flow] for flow in crossing_throughput(document.runs[0])]
@@ -137,8 +146,8 @@ def draw_shares(document: Document, size: Size) -> Figure:
     axes.set_xlim(0, 100.5)
     axes.set_xticks(range(0, 101, 25))
     axes.set_xlabel("share of the link, %")
-    mark = Line2D([], [], color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)))
-    _group_legend(figure, document, [(mark, "ends of fair shares")] if len(order) > 1 else [])
+    line = Line2D([], [], color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)))
+    _group_legend(figure, document, [(line, "ends of fair shares")] if len(order) > 1 else [])
     note(figure, seeds_note(document, "Share of the link", whiskers=False))
     return figure
 
@@ -150,8 +159,10 @@ def draw_drops(document: Document, size: Size) -> Figure:
     hue = colours.groups(order)
     for group in order:
         found = [group_estimate(runs_of(document, name), group, "drop_fraction") for name in names]
-        some = [(100 * value.mean, place) for place, value in enumerate(found) if value]
-        axes.plot([x for x, _ in some], [y for _, y in some], "o", color=hue[group], markersize=5, markeredgewidth=0)
+        for place, (name, value) in enumerate(zip(names, found, strict=True)):
+            if value:
+                dot = axes.plot([100 * value.mean], [place], "o", color=hue[group], markersize=5, markeredgewidth=0)
+                mark(dot, name, f"{group} under {discipline_name(name)}: {percent(value)} dropped")
     axes.set_xlim(-1.5, 101.5)
     axes.set_xticks(range(0, 101, 25))
     axes.set_xlabel("packets dropped, % of the group's")
@@ -166,15 +177,18 @@ def draw_quantiles(
     """Quantiles of curves that have values and the per cent at or below each: 5 to 99, the quartiles, the median."""
     names = list(curves)
     parts = (5, 25, 50, 75, 99)
-    levels = {name: [_value_at(*curves[name], part) for part in parts] for name in names}
+    levels = {name: [value_at(*curves[name], part) for part in parts] for name in names}
     figure, axes = _rows(names, size)
-    divisor, label = 1.0, "packets waiting"
+    divisor, label, unit = 1.0, "packets waiting", "packets"
     if seconds:
         divisor, unit = waiting_unit(max(found[-1] for found in levels.values()))
         positive = [value / divisor for found in levels.values() for value in found if value > 0] or [1e-3]
         levels = {name: [max(value, min(positive) * divisor) for value in found] for name, found in levels.items()}
         label = f"waited at most, {unit}"
-    _ranges(axes, [(place, [v / divisor for v in levels[name]]) for place, name in enumerate(names)], colours.BLUE)
+    for place, name in enumerate(names):
+        shown = [value / divisor for value in levels[name]]
+        text = f"{discipline_name(name)}: {_of_levels(shown, unit)} (5th to 99th percentile)"
+        mark(_range(axes, place, shown, colours.BLUE), name, text)
     if seconds:
         _log_scale(axes, min(positive), max(positive))
     else:
@@ -184,7 +198,8 @@ def draw_quantiles(
     return figure
 
 
-def _value_at(values: Sequence[float], parts: Sequence[float], part: float) -> float:
+def value_at(values: Sequence[float], parts: Sequence[float], part: float) -> float:
+    """The first of the values that ``part`` per cent are at or below."""
     return next((value for value, reached in zip(values, parts, strict=True) if reached >= part - 1e-9), values[-1])
 
 

@@ -8,10 +8,10 @@ from fairdrop.wording.disciplines import known
 from fairdrop.wording.phrases import clean
 
 
-def glossary(document: Document) -> list[tuple[str, str]]:
-    """Name and meaning of the document's disciplines, those that are known."""
-    facts = [known().get(name) for name in disciplines(document)]
-    return [(found.name, found.paragraph) for found in facts if found]
+def glossary(document: Document) -> list[tuple[str, str, str]]:
+    """Discipline, name and meaning of the document's disciplines, those that are known."""
+    facts = [(name, known().get(name)) for name in disciplines(document)]
+    return [(name, found.name, found.paragraph) for name, found in facts if found]
 
 
 FLOWS = {
@@ -56,6 +56,8 @@ SOJOURN = (
     "longer. Where it crosses the lower dotted line half the packets have left, at the upper one "
     "99 %. Further left is better. Packets that were dropped are not counted."
 )
+
+
 def queue(document: Document) -> str:
     text = (
         "The height is the number of packets waiting, the colours whose they are. In a queue served in "
@@ -67,10 +69,7 @@ def queue(document: Document) -> str:
         if (queue := reference_queue(run)) is not None
         for value in queue.series.red_avg
     )
-    line = (
-        " The thin line is the smoothed length that RED and its kin go by: below min_th they drop "
-        "nothing, above it "
-    )
+    line = " The thin line is the smoothed length that RED and its kin go by: below min_th they drop nothing, above it "
     return text + (f"{line}ever more." if averages else "")
 
 

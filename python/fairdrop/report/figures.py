@@ -20,6 +20,8 @@ from fairdrop.report.ranking import is_long, trade_off
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import count, joined
 
+SHOWN: tuple[Width, Width] = ("screen", "phone")
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -83,4 +85,7 @@ def _drawn(document: Document, key: str, title: str, text: str, make: Callable[[
     names = [discipline_name(name) for name in disciplines(document)] or ["no discipline"]
     under = joined(names) if len(names) <= MOST_PANELS else count(len(names), "discipline")
     label = f"{title}, under {under}. The tables above hold the numbers."
-    return Drawn(key, title, text, inline(make("screen"), f"{key}-w", label), inline(make("phone"), f"{key}-n", label))
+    # Delay against fairness marks its points with names as shown.
+    order = names if key == "trade-off" else disciplines(document)
+    wide, narrow = (inline(make(width), f"{key}-{width[0]}", label, order) for width in SHOWN)
+    return Drawn(key, title, text, wide, narrow)

@@ -6,17 +6,18 @@ import json
 from os import PathLike
 from typing import Any
 
-from fairdrop.document import Document, group_names, seeds
+from fairdrop.document import Document, disciplines, group_names, seeds
 from fairdrop.few_groups import few_groups
 from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
 from fairdrop.plot import colours
-from fairdrop.report import explain, tables
+from fairdrop.report import assets, explain, tables
 from fairdrop.report.command import rerun_command
 from fairdrop.report.figures import figures, lead
 from fairdrop.report.judge import MOST_NAMED, Verdict, judge, order_note
 from fairdrop.report.notices import notices
 from fairdrop.report.ranking import is_long, ranked
+from fairdrop.report.series import page_data
 from fairdrop.wording.numbers import duration, rate
 from fairdrop.wording.phrases import clean, count, keep_together, ranges
 
@@ -37,6 +38,8 @@ def _context(document: Document) -> dict[str, Any]:
     long = is_long(document)
     whole, document = document, ranked(document, verdict.effects) if long and verdict.effects else document
     few = few_groups(document)
+    data = page_data(few)
+    scripts = [] if empty else assets.scripts(charts=data["queue"] is not None)
     return {
         "title": clean(document.title or document.name or "Result"),
         "setting": explain.setting(document),
@@ -61,6 +64,11 @@ def _context(document: Document) -> dict[str, Any]:
         "command": clean(rerun_command(document)),
         "replay": document.is_replay,
         "source": _source(document),
+        "places": {name: place for place, name in enumerate(disciplines(document))},
+        "data": data,
+        "scripts": scripts,
+        "chart_style": assets.chart_style() if data["queue"] else "",
+        "policy": assets.policy(scripts),
         **palettes(),
         "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(few.runs)).items()},
     }
@@ -112,8 +120,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("Link", f"{clean(first.link)}, {rate(first.link_rate_bps)}"),
         (
             "Flows",
-            f"{count(flows, 'flow')} in {count(len(first.groups), 'group')}; "
-            f"fair share {rate(first.fair_share_bps)}",
+            f"{count(flows, 'flow')} in {count(len(first.groups), 'group')}; fair share {rate(first.fair_share_bps)}",
         ),
         ("Seeds", ranges(seeds(document))),
         ("Measured", measured),

@@ -34,6 +34,8 @@ class Cell:
     label: str
     mean: str
     half: str | None
+    #: What a column is sorted by: the mean in SI units.
+    raw: float | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Row:
     note: str
     group: str | None
     cells: list[Cell]
+    discipline: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def group_table(document: Document) -> Table:
     """A row for each group under each discipline."""
     columns = _group_columns(document)
     rows = [
-        Row(clean(group), _members(document, discipline, group), group, _cells(columns, discipline, group))
+        Row(clean(group), _members(document, discipline, group), group, _cells(columns, discipline, group), discipline)
         for discipline in disciplines(document)
         for group in group_names(document.runs)
     ]
@@ -77,9 +80,7 @@ def rows_by_discipline(document: Document) -> list[tuple[str, list[Row]]]:
     rows = group_table(document).rows
     size = len(group_names(document.runs))
     names = disciplines(document)
-    return [
-        (discipline_name(name), rows[index * size : (index + 1) * size]) for index, name in enumerate(names)
-    ]
+    return [(discipline_name(name), rows[index * size : (index + 1) * size]) for index, name in enumerate(names)]
 
 
 def live_table(document: Document) -> Table | None:
@@ -89,7 +90,7 @@ def live_table(document: Document) -> Table | None:
         return None
 
     def cell(label: str, value: Estimate, scale: float) -> Cell:
-        return Cell(label, *number_and_half(value, scale))
+        return Cell(label, *number_and_half(value, scale), value.mean)
 
     def row(pair: Pair) -> Row:
         relative = "-" if pair.relative is None else f"{100 * pair.relative:+.1f} %"
@@ -97,9 +98,15 @@ def live_table(document: Document) -> Table | None:
             cell("Simulated", pair.simulated, pair.scale),
             cell("Live", pair.live, pair.scale),
             cell("Difference", pair.difference, pair.scale),
-            Cell("Relative", relative, None),
+            Cell("Relative", relative, None, pair.relative),
         ]
-        return Row(f"{clean(pair.of)}: {pair.measure}, {pair.unit}", discipline_name(pair.discipline), None, cells)
+        return Row(
+            f"{clean(pair.of)}: {pair.measure}, {pair.unit}",
+            discipline_name(pair.discipline),
+            None,
+            cells,
+            pair.discipline,
+        )
 
     rows = [row(pair) for pair in side_by_side(document, live)]
     return Table(["Simulated", "Live", "Difference", "Relative"], rows)
@@ -120,14 +127,15 @@ def link_table(document: Document, found: Effects | None = None) -> Table:
             words.short(found.of(name)) if words and found else count(len(runs_of(document, name)), "run"),
             None,
             _cells(columns, name, ""),
+            name,
         )
         for name in disciplines(document)
     ]
     return Table([column.label for column in columns], rows)
 
 
-def drop_causes(document: Document) -> list[tuple[str, str]]:
-    """Of each discipline, what part of all drops each cause has, the commonest first."""
+def drop_causes(document: Document) -> list[tuple[str, str, str]]:
+    """Of each discipline its name as shown, and what part of all drops each cause has, the commonest first."""
     found = []
     for name in disciplines(document):
         total: Counter[str] = Counter()
@@ -136,7 +144,7 @@ def drop_causes(document: Document) -> list[tuple[str, str]]:
                 total.update(group.drops)
         dropped = sum(total.values())
         parts = [f"{cause_name(cause)} {percent_number(n / dropped)}" for cause, n in total.most_common() if n]
-        found.append((discipline_name(name), "; ".join(parts) or "nothing dropped"))
+        found.append((name, discipline_name(name), "; ".join(parts) or "nothing dropped"))
     return found
 
 
@@ -173,29 +181,25 @@ def _beside(head: str, scale: float, measured: Estimate | None, model: float) ->
     shown = measured or Estimate(model, None, 1)
     places = max(places_for(shown, scale, 2), 1)
     mean, half = ("–", None) if measured is None else number_and_half(measured, scale, places=places)
-    ratio = "–" if measured is None or measured.mean == 0 else f"{model / measured.mean:.2f}"
+    ratio = None if measured is None or measured.mean == 0 else model / measured.mean
     cells = [
-        Cell("Measured", mean, half),
-        Cell("Model", f"{model * scale:.{places}f}", None),
-        Cell("Model / measured", ratio, None),
+        Cell("Measured", mean, half, measured.mean if measured else None),
+        Cell("Model", f"{model * scale:.{places}f}", None, model),
+        Cell("Model / measured", "–" if ratio is None else f"{ratio:.2f}", None, ratio),
     ]
-    return Row(head, "", None, cells)
+    return Row(head, "", None, cells, MODELLED)
 
 
 def _cells(columns: list[Column], discipline: str, group: str) -> list[Cell]:
     cells: list[Cell] = []
     for column in columns:
         value = column.values(discipline, group)
-        mean, half = (
-            ("–", None) if value is None else number_and_half(value, column.scale, places=column.decimals)
-        )
-        cells.append(Cell(column.label, mean, half))
+        mean, half = ("–", None) if value is None else number_and_half(value, column.scale, places=column.decimals)
+        cells.append(Cell(column.label, mean, half, None if value is None else value.mean))
     return cells
 
 
-def _column(
-    label: str, scale: float, at_most: int, values: Values, rows: Iterable[tuple[str, str]]
-) -> Column | None:
+def _column(label: str, scale: float, at_most: int, values: Values, rows: Iterable[tuple[str, str]]) -> Column | None:
     """A column with as many decimals as its most exact number deserves; None when no row has a number."""
     known = [value for row in rows if (value := values(*row)) is not None]
     if not known:

@@ -79,6 +79,12 @@ def number_and_half(
     return mean, f"{half:.{places}f}" if half >= least / 2 else f"<{least:.{places}f}"
 
 
+def with_half(value: Estimate, scale: float, unit: str) -> str:
+    """``23.5 ± 0.1 kb/s``."""
+    mean, half = number_and_half(value, scale)
+    return f"{mean} {unit}" if half is None else f"{mean} ± {half} {unit}"
+
+
 def percent(value: Estimate, interval: bool = True) -> str:
     """``24.6 % (±0.4)``; two digits of what is below 1 %."""
     places = _percent_places(value.mean)
