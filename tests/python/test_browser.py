@@ -194,7 +194,8 @@ def test_a_chart_is_used_by_keyboard(visit: Callable[..., Any]) -> None:
 def column(page: Any, table: str, at: int) -> list[float | None]:
     """Raw values of a column in the order of the rows that are shown."""
     cells = page.locator(f"{table} tbody tr:visible:not(.block) > :nth-child({at + 1})")
-    return [None if cell is None else float(cell) for cell in cells.evaluate_all("all => all.map(x => x.dataset.v ?? null)")]
+    raw = cells.evaluate_all("all => all.map(cell => cell.dataset.v ?? null)")
+    return [None if value is None else float(value) for value in raw]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

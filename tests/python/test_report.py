@@ -372,7 +372,8 @@ def test_thinned_series_keep_every_peak() -> None:
     lines[1][4321], lines[2][77] = 5.0, -5.0
     kept = kept_samples(lines, 600)
     assert len(kept) <= 600 and kept == sorted(set(kept))
-    assert {4321, 77} <= set(kept)
+    assert {0, 77, 4321, 9999} <= set(kept)
+    assert len(kept) > 300, "no fewer than there is room for"
     assert kept_samples([[1.0, 2.0]], 600) == [0, 1]
     assert kept_samples([[None] * 100, list(range(100))], 20)[0] == 0, "unknown values are passed over"
 
@@ -399,6 +400,9 @@ def test_values_and_disciplines_are_noted_in_figures_and_tables(pages: dict[str,
 def test_page_stays_small(pages: dict[str, str]) -> None:
     assert len(pages["simulation"].encode()) < 1_000_000
     assert len(pages["replay"].encode()) < 2_000_000
+    for name in ("simulation", "many", "replay"):
+        scripts = re.findall(r"<script.*?</script>", pages[name], re.DOTALL)
+        assert sum(map(len, scripts)) < 150_000, "library, script and data"
 
 
 def test_scenario_seeds_version_and_command_are_given(pages: dict[str, str]) -> None:

@@ -118,4 +118,4 @@ def test_the_command_counts_one(tmp_path, capsys):
 def test_a_report_names_and_explains_every_discipline(document):
     page = report.render(document)
     for facts in disciplines.known().values():
-        assert f"<dt>{facts.name}</dt>" in page
+        assert f">{facts.name}</dt>" in page

@@ -122,12 +122,17 @@
       ctx.fillRect(left, top, u.valToPos(queue.from, "x", true) - left, height);
       ctx.globalAlpha = 1;
     }
-    for (const { name, at } of chart.levels) level(ctx, u.bbox, Math.round(u.valToPos(at, "y", true)), `${name} ${number(at)}`, px);
+    // Names stand side by side where lines are too near to have them at one edge.
+    const aside = height < 100 * px ? 84 * px : 0;
+    chart.levels.forEach(({ name, at }, place) => {
+      const y = Math.round(u.valToPos(at, "y", true));
+      level(ctx, u.bbox, y, `${name} ${number(at)}`, left + width - 4 * px - place * aside, px);
+    });
     ctx.restore();
   }
 
   // A dashed line with its name above it, or below where there is no room.
-  function level(ctx, { left, top, width }, y, label, px) {
+  function level(ctx, { left, top, width }, y, label, x, px) {
     ctx.strokeStyle = ctx.fillStyle = colour("ink");
     ctx.lineWidth = px;
     ctx.setLineDash([3 * px, 3 * px]);
@@ -140,7 +145,7 @@
     ctx.textAlign = "right";
     ctx.strokeStyle = colour("paper");
     ctx.lineWidth = 4 * px;
-    const at = [label, left + width - 4 * px, y - top < 14 * px ? y + 12 * px : y - 4 * px];
+    const at = [label, x, y - top < 14 * px ? y + 12 * px : y - 4 * px];
     ctx.strokeText(...at);
     ctx.fillText(...at);
   }

@@ -68,20 +68,28 @@ def _chart(document: Document, chart: _Chart, groups: Sequence[str], top: float,
 
 
 def kept_samples(lines: Sequence[Sequence[float | None]], most: int) -> list[int]:
-    """Places of at most ``most`` samples: all of them, or of each bucket those where a line is least or greatest."""
+    """Places of at most ``most`` samples: all of them, or of each bucket those where a line is least or greatest.
+
+    Buckets are as narrow as the number allows. The first and the last sample are always there.
+    """
     size = len(lines[0])
     if size <= most:
         return list(range(size))
-    width = ceil(size / max(1, most // (2 * len(lines))))
-    kept: set[int] = set()
+    width = ceil(2 * size / most)
+    while len(kept := _extremes(lines, width)) > most and width < size:
+        width = ceil(width * 1.2)
+    return kept
+
+
+def _extremes(lines: Sequence[Sequence[float | None]], width: int) -> list[int]:
+    size = len(lines[0])
+    kept = {0, size - 1}
     for start in range(0, size, width):
         for line in lines:
-            known = [
-                (value, index) for index in range(start, min(start + width, size)) if (value := line[index]) is not None
-            ]
+            places = range(start, min(start + width, size))
+            known = [(value, place) for place in places if (value := line[place]) is not None]
             if known:
-                kept.add(min(known)[1])
-                kept.add(max(known)[1])
+                kept.update((min(known)[1], max(known)[1]))
     return sorted(kept)
 
 
