@@ -32,6 +32,8 @@ async function begin() {
     state.hidden = true;
   }
   await playground.begin();
+  // Pictures have moved what the address names.
+  if (/^#[\w-]+$/.test(location.hash)) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   document.documentElement.dataset.ready = "";
 }
 

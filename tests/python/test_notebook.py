@@ -119,3 +119,9 @@ def test_each_exercise_has_a_solution_that_asserts(root):
         assert re.search(r"(?m)^ *assert ", "".join(cells[number + 1]["source"]))
     plan = (folder / "README.md").read_text(encoding="utf-8")
     assert re.findall(r"(\d\.\d) ★", plan) == asked
+
+
+def test_the_lecture_names_panels_that_the_playground_has(root, taught):
+    text = "".join("".join(cell["source"]) for cell in taught[1]["cells"])
+    page = (root / "playground" / "index.html").read_text(encoding="utf-8")
+    assert set(re.findall(r"`#([\w-]+)`", text)) <= set(re.findall(r'<section[^>]* id="([\w-]+)"', page))

@@ -120,6 +120,11 @@ def test_a_panel_opens_in_the_playground(opened: Any) -> None:
     assert page.locator("#shares .bar").get_attribute("aria-label") == story
 
 
+def test_an_address_leads_to_its_panel(opened: Any) -> None:
+    page = opened("playground/index.html#many")
+    assert page.locator("#many h2").evaluate("head => Math.abs(head.getBoundingClientRect().top) < innerHeight / 2")
+
+
 def test_a_setting_is_written_into_the_text(opened: Any) -> None:
     page = opened()
     page.select_option("#scenario", "understanding-choke")
