@@ -13,7 +13,7 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: made playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -187,7 +187,9 @@ characterize: .venv/installed ## RFC 7928 under every discipline, and its page (
 	$(BIN)/python -m experiments.characterization.results characterization
 	$(BIN)/python -m experiments.pages characterization
 
-generate: pages header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
+made: pages header conformance # what no test compares with the code
+
+generate: made .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py tests/python/test_map.py
 	FAIRDROP_WRITE_DOCS=1 $(CARGO_TEST) --test all -- pages:: transport_tables::
 
