@@ -49,6 +49,7 @@ def main() -> None:
     folders = ("--conf-dir", str(SITE), "--doctree-dir", str(ROOT / "build" / "site-doctrees"))
     run(*sphinx, *folders, str(SOURCE), str(args.out))
     if not args.pages:
+        shutil.rmtree(ROOT / "target" / "doc", ignore_errors=True)
         run("cargo", "doc", "--quiet", "--no-deps", "--package", "fairdrop", "--package", "fairdrop-link")
         shutil.copytree(ROOT / "target" / "doc", args.out / "rust")
         run(str(ROOT / "scripts" / "playground.sh"), str(args.out / "playground"))

@@ -27,7 +27,7 @@ pub enum Kind {
     Switch,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, or a list of up to [`MAX_COUNTS`] whole numbers between the two that never falls.
+    /// One of these words, or a list of up to `MAX_COUNTS` whole numbers between the two that never falls.
     Schedule(&'static [&'static str], i64, i64),
     /// A list of numbers: its greatest length, and the range of each number, inclusive.
     Numbers(usize, f64, f64),

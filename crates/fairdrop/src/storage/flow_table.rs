@@ -14,7 +14,7 @@ pub const fn places_for(flows: u32) -> usize {
 /// A map from flow to state: open addressing with linear probing; removal closes the gap, so that no tombstones
 /// gather. Places move when others are removed: references are by flow, not by place.
 ///
-/// The hash has a key, so that who does not know it cannot choose flows that crowd together: see [`PlaceHash`].
+/// The hash has a key, so that who does not know it cannot choose flows that crowd together: see `PlaceHash`.
 ///
 /// Source: D. E. Knuth, "The Art of Computer Programming", volume 3, 2nd edition, section 6.4, algorithms L and R.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::contract::params::{ParamError, require};
 
-/// One place of an [`IndexedHeap`].
+/// One place of an `IndexedHeap`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeapPlace<K> {
     key: K,

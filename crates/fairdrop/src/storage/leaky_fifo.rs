@@ -245,7 +245,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// when no packet weighs anything, or after [`MOST_REDRAWS`] numbers that none can be drawn by.
     ///
     /// Every slot counts as `most` places, and the packet fills as many as it weighs: a place is drawn
-    /// until it is a filled one. After [`MOST_REJECTIONS`] the queue is walked.
+    /// until it is a filled one. After `MOST_REJECTIONS` the queue is walked.
     pub fn draw_weighted<E: Env<H>>(
         &mut self,
         most: u32,
