@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 static REQUEST: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static ANSWER: Mutex<String> = Mutex::new(String::new());
 
-/// Where a request of so many bytes is to be written.
+/// Where a request of `length` bytes is to be written.
 // SAFETY: no other item has this name.
 #[unsafe(no_mangle)]
 extern "C" fn fairdrop_request(length: usize) -> *mut u8 {

@@ -8,7 +8,7 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Does `work` on each of so many threads, and returns when all have.
+/// Does `work` on each of `threads` threads, and returns when all have.
 pub fn on_threads(threads: usize, work: impl Fn() + Sync) {
     thread::scope(|scope| {
         for _ in 0..threads {
