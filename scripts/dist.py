@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, free-threaded, sdist, fairdropd (all)")
     parser.add_argument(
-        "--architecture", action="append", choices=ARCHITECTURES, help="x86_64, aarch64, riscv64gc (all)"
+        "--architecture", action="append", choices=ARCHITECTURES, help="x86_64, aarch64, riscv64gc (first two)"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="where they are written (dist)")
     options = parser.parse_args()
@@ -48,7 +48,7 @@ def main() -> None:
         parser.error(f"what: {', '.join(sorted(unknown))}; valid: {', '.join(builders)}")
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.what or builders:
-        for architecture in options.architecture or ARCHITECTURES if name != "sdist" else [""]:
+        for architecture in options.architecture or WHEELS if name != "sdist" else [""]:
             for path in builders[name](architecture, options.out):
                 print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
 
