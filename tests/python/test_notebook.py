@@ -29,6 +29,20 @@ def code(found):
     return [cell for cell in found["cells"] if cell["cell_type"] == "code"]
 
 
+def compare(path, found, texts):
+    """What the cells print is what the notebook shows, or is written into it."""
+    outputs = [
+        [{"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}] if text else []
+        for text in texts
+    ]
+    if "FAIRDROP_WRITE_DOCS" in os.environ:
+        for number, (cell, output) in enumerate(zip(code(found), outputs, strict=True), 1):
+            cell["outputs"], cell["execution_count"] = output, number
+        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for cell, output in zip(code(found), outputs, strict=True):
+        assert cell["outputs"] == output
+
+
 def test_every_cell_prints_what_it_shows(root, notebook, tmp_path):
     path, found = notebook
     (tmp_path / "scenarios").symlink_to(root / "scenarios")
@@ -42,16 +56,7 @@ def test_every_cell_prints_what_it_shows(root, notebook, tmp_path):
     assert done.returncode == 0, done.stderr
     printed = [text.lstrip("\n") for text in done.stdout.split(f"{MARK}\n")]
     assert len(printed) == len(code(found))
-    outputs = [
-        [{"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}] if text else []
-        for text in printed
-    ]
-    if "FAIRDROP_WRITE_DOCS" in os.environ:
-        for number, (cell, output) in enumerate(zip(code(found), outputs, strict=True), 1):
-            cell["outputs"], cell["execution_count"] = output, number
-        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for cell, output in zip(code(found), outputs, strict=True):
-        assert cell["outputs"] == output
+    compare(path, found, printed)
 
 
 def test_it_is_executed_small_and_anonymous(notebook):
@@ -84,16 +89,7 @@ def test_jupyter_prints_what_the_lecture_shows(taught, tmp_path):
     for cell in cells:
         for output in cell.outputs:
             assert output.output_type == "stream" or "image/svg+xml" in output.data
-    outputs = [
-        [{"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}] if text else []
-        for text in map(printed, cells)
-    ]
-    if "FAIRDROP_WRITE_DOCS" in os.environ:
-        for number, (cell, output) in enumerate(zip(code(found), outputs, strict=True), 1):
-            cell["outputs"], cell["execution_count"] = output, number
-        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for cell, output in zip(code(found), outputs, strict=True):
-        assert cell["outputs"] == output
+    compare(path, found, map(printed, cells))
 
 
 def test_the_lecture_is_executed_small_and_anonymous(taught):
