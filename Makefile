@@ -41,7 +41,7 @@ release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak
 	scripts/fuzz.sh 600
 	scripts/mutants.sh
 
-dist: .venv/dist ## what is released, in dist/: wheels, sources, fairdropd as one static program and for Debian, for x86-64 and 64-bit Arm
+dist: .venv/dist ## what is released, in dist/: wheels, sources, fairdropd as one static program and for Debian, for x86-64, 64-bit Arm and RISC-V
 	$(BIN)/python scripts/dist.py
 
 release: .venv/dist ## what goes with the packages of dist/: notes, checksums, provenance, metadata; publishes nothing, names what is missing

@@ -18,7 +18,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -31,6 +30,7 @@ from PIL import Image
 
 from experiments import DOCS, ROOT
 from experiments.svg import on_paper, slimmed
+from experiments.tracked import tracked
 from fairdrop.files import write_bytes, write_text
 from fairdrop.plot.style import save_figure, svg_bytes
 
@@ -139,8 +139,7 @@ def built_docs() -> Iterator[tuple[Path, str | bytes]]:
     sections: dict[str, str] = {}
     for name in STORED:
         sections |= getattr(import_module(f"experiments.{name}.page"), "built", dict)()
-    listed = subprocess.run(["git", "ls-files", "docs"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for path in map(Path, listed.stdout.splitlines()):
+    for path in (each for each in tracked() if each.parts[0] == "docs"):
         content = (ROOT / path).read_bytes()
         yield path, filled(content.decode(), "built", sections) if path.suffix == ".md" else content
 

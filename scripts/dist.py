@@ -23,10 +23,14 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import debian
 from package_readme import package_readme
 
-ROOT = Path(__file__).resolve().parents[1]
+from experiments import ROOT
+from experiments.tracked import tracked
+
 BUILD = ROOT / "target" / "dist"
 BIN = Path(sys.executable).parent
 # Of CPU architectures, in the words of Rust. Wheels are those of glibc 2.17, fairdropd is linked statically.
@@ -39,7 +43,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, free-threaded, sdist, fairdropd (all)")
     parser.add_argument(
-        "--architecture", action="append", choices=ARCHITECTURES, help="x86_64, aarch64, riscv64gc (first two)"
+        "--architecture",
+        action="append",
+        choices=ARCHITECTURES,
+        help="x86_64, aarch64, riscv64gc: fairdropd only (all)",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="where they are written (dist)")
     options = parser.parse_args()
@@ -48,7 +55,7 @@ def main() -> None:
         parser.error(f"what: {', '.join(sorted(unknown))}; valid: {', '.join(builders)}")
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.what or builders:
-        for architecture in options.architecture or WHEELS if name != "sdist" else [""]:
+        for architecture in options.architecture or ARCHITECTURES if name != "sdist" else [""]:
             for path in builders[name](architecture, options.out):
                 print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
 
@@ -77,15 +84,16 @@ def fairdropd(architecture: str, out: Path) -> Iterator[Path]:
     target = f"{architecture}-unknown-linux-musl"
     environment = environment_of_builds()
     options = ["--release", "--locked", "--package", "fairdrop-live", "--bin", "fairdropd", "--target", target]
-    if not add_target(target):
-        # Where the toolchain has no standard library for a target, it is built from its source.
+    if add_target(target):
+        environment[f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER"] = "rust-lld"
+        environment["CARGO_ENCODED_RUSTFLAGS"] += "\x1f-Clink-arg=--strip-all"
+        run(["cargo", "build", *options], environment)
+    else:
+        # Where the toolchain has no standard library for a target, it is built from its source; Zig has the C library.
         run(["rustup", "--quiet", "component", "add", "rust-src"], os.environ)
         environment["RUSTC_BOOTSTRAP"] = "1"
-        options += ["-Z", "build-std=std,panic_abort"]
-    name = target.upper().replace("-", "_")
-    environment[f"CARGO_TARGET_{name}_LINKER"] = "rust-lld"
-    environment["CARGO_ENCODED_RUSTFLAGS"] += "\x1f-Clink-arg=--strip-all"
-    run(["cargo", "build", *options], environment)
+        environment["CARGO_ENCODED_RUSTFLAGS"] += "\x1f-Ctarget-feature=+crt-static\x1f-Cstrip=symbols"
+        run([str(BIN / "cargo-zigbuild"), "zigbuild", *options, "-Z", "build-std=std,panic_abort"], environment)
     program = BUILD / target / "release" / "fairdropd"
     check_paths(program.name, program.read_bytes())
     path = out / f"fairdropd-{version()}-linux-{architecture}"
@@ -127,21 +135,18 @@ def program_wheel(program: Path, architecture: str, out: Path) -> Path:
 
 
 def sdist(_: str, out: Path) -> Iterator[Path]:
-    """The sources from which pip builds the Python package, with a lock of the dependencies of these alone."""
-    made = maturin("sdist")
+    """The whole tree, from which pip builds the Python package and ``make test`` runs every test."""
+    name = f"fairdrop-{version()}"
+    files = {str(path): ROOT / path for path in tracked()} | {"conformance/vectors": ROOT / "conformance" / "vectors"}
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(made) as archive:
-            archive.extractall(folder, filter="data")
-        made.unlink()
-        (tree,) = Path(folder).iterdir()
-        # The first cuts the lock, the second shows that it is complete.
-        for options in ([], ["--locked"]):
-            metadata = ["cargo", "metadata", "--offline", "--format-version", "1", *options]
-            run(metadata, os.environ, cwd=tree, stdout=subprocess.DEVNULL)
-        described_as = tree / "PKG-INFO"
-        described_as.write_bytes(described(described_as.read_bytes()))
-        path = out / f"{tree.name}.tar.gz"
-        write_archive(path, tree)
+        run(
+            [str(BIN / "maturin"), "pep517", "write-dist-info", "--metadata-directory", folder], environment_of_builds()
+        )
+        (metadata,) = Path(folder).glob("*/METADATA")
+        information = Path(folder) / "PKG-INFO"
+        information.write_bytes(described(metadata.read_bytes()))
+        path = out / f"{name}.tar.gz"
+        write_archive(path, {f"{name}/{each}": file for each, file in (files | {"PKG-INFO": information}).items()})
     yield path
 
 
@@ -249,19 +254,20 @@ def write_wheel(path: Path, files: dict[str, bytes], record: str) -> None:
     partial.replace(path)
 
 
-def write_archive(path: Path, tree: Path) -> None:
-    """A tar.gz whose bytes depend on the files of ``tree`` alone."""
+def write_archive(path: Path, files: dict[str, Path]) -> None:
+    """A tar.gz whose bytes depend on the names and contents of ``files`` alone; links stay links."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for file in sorted(each for each in tree.rglob("*") if each.is_file()):
-            content = file.read_bytes()
-            check_paths(file.name, content)
-            about = tarfile.TarInfo(f"{tree.name}/{file.relative_to(tree)}")
-            about.size, about.mtime, about.mode = (
-                len(content),
-                time_of_commit(),
-                0o755 if os.access(file, os.X_OK) else 0o644,
-            )
+        for name, file in sorted(files.items()):
+            about = tarfile.TarInfo(name)
+            about.mtime = time_of_commit()
+            if file.is_symlink():
+                about.type, about.linkname, content = tarfile.SYMTYPE, os.readlink(file), b""
+            else:
+                content = file.read_bytes()
+                check_paths(file.name, content)
+                about.mode = 0o755 if os.access(file, os.X_OK) else 0o644
+            about.size = len(content)
             archive.addfile(about, io.BytesIO(content))
     partial = path.with_suffix(".part")
     partial.write_bytes(gzip.compress(packed.getvalue(), mtime=0))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from experiments import ROOT
+from experiments.tracked import tracked
+
 _PICTURE = re.compile(r"!\[([^\]]+)\]\(([^)]+\.(?:svg|png))\)")
 
 # What makes the figures of a place; the first that fits holds.
@@ -33,10 +34,9 @@ def command_of(picture: str) -> str:
 
 def gallery() -> str:
     """Every picture of a page, with its words and its page."""
-    listing = ["git", "ls-files", "README.md", "docs"]
-    tracked = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
     shown: dict[str, str] = {}
-    for page in sorted(line for line in tracked.stdout.splitlines() if line.endswith(".md")):
+    pages = (path.as_posix() for path in tracked() if path.suffix == ".md" and path.parts[0] in {"README.md", "docs"})
+    for page in pages:
         for words, link in _PICTURE.findall((ROOT / page).read_text(encoding="utf-8")):
             picture = (ROOT / page).parent.joinpath(link).resolve().relative_to(ROOT).as_posix()
             if picture not in shown:

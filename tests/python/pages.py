@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from experiments.tracked import tracked
 from installed import Installed, Interpreter
 from processes import QUICK_BUILD
 
@@ -207,12 +208,10 @@ class Checkout:
 
     def __init__(self, root: Path, directory: Path) -> None:
         self.root, self.directory = root, directory
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True).stdout
-        for name in filter(None, listed.split("\0")):
-            if (root / name).is_file():
-                path = directory / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(root / name, path)
+        for name in tracked(root):
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / name, path)
 
     def add(self, block: Block) -> None:
         """A new file; or lines of an old one.

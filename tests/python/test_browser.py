@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import browsers
 import fairdrop
 import sample_document as sample
 from fairdrop import report
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = "</script><script>console.log(1)</script><img src=x onerror=console.log(2)>"
 WIDTHS = [390, 1280]
 VISIBLE_X = """() => {
@@ -47,13 +46,8 @@ def pages(document: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    if BROWSER is None:
-        pytest.skip("no browser here (Debian package chromium)")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with browsers.chromium() as found:
+        yield found
 
 
 @pytest.fixture

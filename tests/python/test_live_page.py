@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.server
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,11 +14,11 @@ from typing import Any
 
 import pytest
 
+import browsers
 from processes import Work
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "target" / "debug" / "fairdropd"
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LONG_MS = 60_000
 
 # Inside: downloads over and over, and datagrams faster than the link, until standard input ends.
@@ -89,13 +88,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if BROWSER is None:
-        pytest.skip("no browser here (Debian package chromium)")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as player:
-        found = player.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with browsers.chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture

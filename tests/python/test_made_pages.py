@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,16 +13,14 @@ from PIL import Image
 
 from experiments import digests, pages
 from experiments.svg import slimmed
+from experiments.tracked import tracked
 from fairdrop.plot.style import svg_bytes
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def tracked(root: Path, ending: str = "") -> list[Path]:
-    found = subprocess.run(["git", "ls-files", f"*{ending}"], cwd=root, capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip("not a git checkout")
-    return [path for line in found.stdout.splitlines() if (path := root / line).is_file()]
+def ending(root: Path, suffix: str = "") -> list[Path]:
+    return [root / path for path in tracked(root) if path.name.endswith(suffix)]
 
 
 def dead(path: Path, text: str) -> list[str]:
@@ -49,7 +46,7 @@ def test_pages_are_what_their_makers_make(name: str) -> None:
 
 
 def test_no_link_is_dead(root: Path) -> None:
-    found = [(path, path.read_text(encoding="utf-8")) for path in tracked(root, ".md")]
+    found = [(path, path.read_text(encoding="utf-8")) for path in ending(root, ".md")]
     assert sum(len(LINK.findall(text)) for _, text in found) > 400
     assert [link for path, text in found for link in dead(path, text)] == []
     assert dead(root / "README.md", "[a](docs/none.md) [b](#no-such-heading)") == [
@@ -74,7 +71,7 @@ def test_the_built_pages_are_whole(root: Path, tmp_path: Path, monkeypatch: pyte
 
 def test_the_tree_is_light(root: Path) -> None:
     """Generated bulk leaves git or is packed: 12 MB in all, and no file beyond 150 kB."""
-    sizes = {path: path.stat().st_size for path in tracked(root) if not path.is_symlink()}
+    sizes = {path: path.stat().st_size for path in ending(root) if not path.is_symlink()}
     assert sum(sizes.values()) < 12 * 2**20
     assert [path.name for path, size in sizes.items() if size > 150_000] == []
 

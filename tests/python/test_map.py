@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tomllib
 
 import pytest
 
 from drawing import crates, heights, nearest_uses, rewritten, sections, unsafe_files
+from experiments.tracked import tracked as files
 
 # Folders that a reader's map does not need.
 HIDDEN = {".ci", ".cargo"}
@@ -22,10 +22,7 @@ def page(root):
 
 @pytest.fixture(scope="module")
 def tracked(root):
-    found = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip("not a git checkout")
-    return [path.split("/") for path in found.stdout.splitlines() if "/" in path]
+    return [path.parts for path in files(root) if len(path.parts) > 1]
 
 
 def test_drawing_is_that_of_the_tree(root, page):

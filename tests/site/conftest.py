@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import Any
 
 import pytest
 
+import browsers
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("FAIRDROP_SITE", ROOT / "build" / "site"))
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LONG_MS = 120_000
 
 Open = Callable[..., Any]
@@ -43,13 +43,8 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    if BROWSER is None:
-        pytest.skip("no browser here (Debian package chromium)")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as player:
-        found = player.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with browsers.chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture
