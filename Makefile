@@ -13,7 +13,7 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: made playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own bench-extension attack
+.PHONY: made playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-playground bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -139,6 +139,9 @@ bench-extension: .venv/installed ## CHOKe in the library beside user-defined CHO
 bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulators, in namespaces of its own (see benches/live/README.md)
 	cargo build --release --package fairdrop-live --bins --examples
 	$(BIN)/python benches/live/bench_live.py $(LIVE_BENCH)
+
+bench-playground: .venv/dev playground ## milliseconds from a slider of the playground to its picture, in headless Chromium
+	$(BIN)/python benches/playground/bench_playground.py
 
 bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see experiments/shares/README.md)
 	$(BIN)/python -m experiments.shares.campaign fresh --keep

@@ -94,7 +94,7 @@ pub struct LinkArgs {
     /// Queue discipline of both directions (`fairdrop list` has the names).
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
-    /// A field of [queue] (choke.candidates=3, limit=100p), or one of the file (up.delay=5ms). May be given more than once.
+    /// A field of `[queue]` (choke.candidates=3, limit=100p), or one of the file (up.delay=5ms). May be given more than once.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
 }
