@@ -92,7 +92,8 @@ def fairdropd(architecture: str, out: Path) -> Iterator[Path]:
         # Where the toolchain has no standard library for a target, it is built from its source; Zig has the C library.
         run(["rustup", "--quiet", "component", "add", "rust-src"], os.environ)
         environment["RUSTC_BOOTSTRAP"] = "1"
-        environment["CARGO_ENCODED_RUSTFLAGS"] += "\x1f-Ctarget-feature=+crt-static\x1f-Cstrip=symbols"
+        flags = ("", "-Ctarget-feature=+crt-static", "-Clink-self-contained=no", "-Cstrip=symbols")
+        environment["CARGO_ENCODED_RUSTFLAGS"] += "\x1f".join(flags)
         run([str(BIN / "cargo-zigbuild"), "zigbuild", *options, "-Z", "build-std=std,panic_abort"], environment)
     program = BUILD / target / "release" / "fairdropd"
     check_paths(program.name, program.read_bytes())
