@@ -12,7 +12,7 @@ from stranger import DIST, ROOT, Stranger
 from experiments.tracked import tracked
 
 # Those that neither compile nor need more than the package and pytest.
-QUICK = ("test_map.py", "test_packaged.py", "test_conformance.py", "test_wording.py")
+QUICK = ("test_map.py", "test_scenario_errors.py", "test_wording.py")
 
 
 @pytest.fixture(scope="module")
