@@ -1,4 +1,5 @@
 //! The tests of this crate in one program, since each program is linked on its own.
 
+mod decisions;
 mod references;
 mod vectors;

@@ -46,8 +46,9 @@ mod storage;
 
 pub use arithmetic::philox::Philox;
 pub use arithmetic::token_bucket::TokenBucket;
+pub use contract::decision::{Action, Candidate, Waiting};
 pub use contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
-pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, Stream, uniform_below, unit_interval};
+pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, RingEnv, Stream, uniform_below, unit_interval};
 pub use contract::flow_key::{Endpoints, FlowKey, siphash, siphash_short};
 pub use contract::notation;
 pub use contract::packet::{Ecn, Hosts, MAX_LEN, Meta, Packet};
@@ -62,11 +63,11 @@ pub use disciplines::ahab::LowPass;
 pub use disciplines::black::BlackFlow;
 pub use disciplines::cake::{CakeHost, CakeQueue, Framing, Isolation};
 pub use disciplines::cebinae::CebinaeSlot;
-pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
+pub use disciplines::choke::{AverageIn, Candidates, ChokeDecision, DrawFrom, Order, Sampling, Schedule};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
-pub use disciplines::chokew::Weights;
+pub use disciplines::chokew::{ChokeWDecision, Weights};
 pub use disciplines::collar::{
-    AmongFlows, CollarAction, CollarDecision, Compared, Counting, Leaving, PlainBytes, Sharing, SuspectSet,
+    AmongFlows, CollarDecision, Compared, Counting, Leaving, PlainBytes, Sharing, SuspectSet,
 };
 pub use disciplines::collar_hosts::{AmongHosts, HostIds, HostSet, HostsDecision, OfHost, SharingHosts};
 pub use disciplines::collarw::ByClass;
@@ -80,10 +81,11 @@ pub use disciplines::fq_pie::PieQueue;
 pub use disciplines::fred::FredFlow;
 pub use disciplines::names::*;
 pub use disciplines::penalty_box::{PenaltyFlow, PenaltyTest};
+pub use disciplines::red::RedDecision;
 pub use disciplines::red_pd::RedPdFlow;
 pub use disciplines::sfb::SfbBin;
 pub use disciplines::sred::Zombie;
-pub use disciplines::ward::FullCase3;
+pub use disciplines::ward::{FullCase3, WardDecision};
 pub use registry::{AnyDiscipline, AnyParams, CATALOGUE, info};
 pub use storage::flow_table::{FlowPlace, FlowTable, places_for};
 #[cfg(feature = "alloc")]
@@ -93,3 +95,4 @@ pub use storage::leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
 pub use storage::length_lists::{LengthPlace, lengths_for};
 pub use storage::memory::{Memory, Storage};
 pub use storage::queue_pool::{PacketSlot, QueueSlot};
+pub use storage::ring::{MOST_VICTIMS, Ring, Victim};

@@ -2,7 +2,7 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Collar, CollarAction, CollarDecision, CollarParams, Ecn, Env, Meta, Packet,
+    Action, AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, Ecn, Env, Meta, Packet,
     ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
@@ -119,7 +119,7 @@ fn nothing_is_dropped_before_two_wait() {
         let mut decision = decision.clone();
         let actions =
             (0..100).map(|number| decision.arrival(&Meta::of_flow(number % 2, 1000), waiting, &mut world));
-        actions.filter(|action| matches!(action, CollarAction::Drop(_))).count()
+        actions.filter(|action| matches!(action, Action::Drop(_))).count()
     };
     assert_eq!([dropped(0), dropped(1)], [0, 0]);
     assert!(dropped(2) > 15);
@@ -188,7 +188,7 @@ fn nothing_is_dropped_for_its_share_where_the_link_would_go_idle() {
     let mut dropped = |waiting| {
         let mut decision = decision.clone();
         let actions = (0..1000).map(|_| decision.arrival(&Meta::of_flow(0, 1000), waiting, &mut world));
-        actions.filter(|action| *action == CollarAction::Drop(Filter)).count()
+        actions.filter(|action| *action == Action::Drop(Filter)).count()
     };
     assert_eq!([dropped(2), dropped(38)], [0, 0]);
     assert!(dropped(42) > 100, "{}", dropped(42));
@@ -375,12 +375,12 @@ fn the_decision_alone_decides_alike() {
         let meta = Meta::of_flow(if bits.trailing_zeros() >= 2 { 0 } else { (bits >> 8) % 30 }, 1000);
         let dropped = link.offer(meta).causes();
         match alone.arrival(&meta, fifo.len() as u32, &mut world) {
-            CollarAction::Drop(cause) => {
+            Action::Drop(cause) => {
                 refused += 1;
                 assert_eq!(dropped, [cause]);
             }
             action => {
-                assert_eq!((action, dropped), (CollarAction::Queue, vec![]));
+                assert_eq!((action, dropped), (Action::Queue, vec![]));
                 fifo.push_back(Packet::new(meta, Env::<u32>::now(&world), number));
             }
         }

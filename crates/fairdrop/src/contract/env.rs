@@ -1,5 +1,7 @@
 //! The world outside a discipline: clock, randomness, and the place that dropped packets go to.
 
+use core::convert::Infallible;
+
 use crate::contract::packet::{Hosts, Packet};
 use crate::contract::stats::DropCause;
 use crate::contract::time::Time;
@@ -83,6 +85,48 @@ pub trait Env<H> {
     #[inline]
     fn drawn(&mut self, candidate: &Packet<H>) {
         let _ = candidate;
+    }
+}
+
+/// Clock and random numbers of a decision without a queue ([`crate::Ring`]): no packet is ever handed to it.
+#[derive(Clone, Debug)]
+pub struct RingEnv<R> {
+    now: Time,
+    random: R,
+    flow_key: [u64; 2],
+}
+
+impl<R: FnMut(Stream) -> u64> RingEnv<R> {
+    /// A call at `now`, with the next 64 random bits of a stream from `random`.
+    pub const fn new(now: Time, random: R) -> Self {
+        Self { now, random, flow_key: [0, 0] }
+    }
+
+    /// The same with a key of hashes, for decisions that keep a table of flows (COLLAR): see [`Env::flow_key`].
+    #[must_use]
+    pub fn keyed(self, flow_key: [u64; 2]) -> Self {
+        Self { flow_key, ..self }
+    }
+}
+
+impl<R: FnMut(Stream) -> u64> Env<Infallible> for RingEnv<R> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn random(&mut self, stream: Stream) -> u64 {
+        (self.random)(stream)
+    }
+
+    #[inline]
+    fn flow_key(&self) -> [u64; 2] {
+        self.flow_key
+    }
+
+    fn dropped(&mut self, packet: Packet<Infallible>, _cause: DropCause) {
+        match packet.handle {}
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a discipline and its host agree on: packets, time, random numbers, counters, parameters, and the calls.
 
+pub(crate) mod decision;
 pub(crate) mod discipline;
 pub(crate) mod env;
 pub(crate) mod flow_key;
@@ -10,6 +11,7 @@ pub(crate) mod rate_label;
 pub(crate) mod stats;
 pub(crate) mod time;
 
+pub(crate) use decision::{Action, Candidate, Waiting};
 pub(crate) use discipline::{Departures, Discipline, DisciplineInfo, Family};
 pub(crate) use env::{Env, MOST_REDRAWS, Stream, draw_below, unit_interval};
 pub(crate) use packet::{Ecn, Hosts, Meta, Packet};

@@ -13,13 +13,15 @@
 //! candidates spread along the queue ("Front CHOKe"). RED before the comparison is approximation 1 of A. Tang,
 //! J. Wang, S. Low, "Understanding CHOKe", IEEE/ACM Transactions on Networking 12(4), 2004.
 
-use super::red::{RedParams, RedQueue, red_queue_calls};
+use super::droptail::fifo_in;
+use super::outcome::{carry_out, count_drop, depart};
+use super::red::{RedParams, RedState, decided_queue_calls, decision_calls, owned_queue_calls, settle};
 use crate::contract::{
-    Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Meta, Packet, ParamError, ParamValue,
-    require,
+    Action, Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Meta, Packet, ParamError,
+    ParamValue, Stats, Waiting, require,
 };
 use crate::declare::{Registered, facts, in_storage, params, words};
-use crate::storage::{LeakyFifo, Position, Slot, Storage};
+use crate::storage::{LeakyFifo, MOST_VICTIMS, Slot, Storage};
 pub use schedule::{Candidates, MAX_CANDIDATES, MAX_REGIONS, Schedule};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
@@ -86,6 +88,9 @@ words! {
         Bytes = "bytes",
     }
 }
+
+// A list of victims has room for every candidate.
+const _: () = assert!(MAX_CANDIDATES <= MOST_VICTIMS);
 
 /// Largest packet of a network, and largest cell.
 const MAX_CELL: u32 = 65_535;
@@ -179,13 +184,14 @@ impl Registered for ChokeParams {
     }
 }
 
-/// CHOKe over a leaky FIFO.
+/// CHOKe without a queue: the caller owns the packets, and is given a decision for each arrival.
 #[derive(Clone, Debug)]
-pub struct Choke<H, S> {
+pub struct ChokeDecision {
     params: ChokeParams,
     /// One candidate and no variant: one test for all of them on the path that most arrivals take.
     basic: bool,
-    queue: RedQueue<H, S>,
+    state: RedState,
+    stats: Stats,
     /// Most that a waiting packet weighs: the largest weight queued since the queue was last empty.
     heaviest: u32,
     /// What the waiting packets weigh together. Neither is kept where every packet weighs 1.
@@ -193,43 +199,42 @@ pub struct Choke<H, S> {
 }
 
 /// Candidates of one arrival, each packet once.
-struct Drawn {
-    positions: [Option<Position>; MAX_CANDIDATES],
+struct Drawn<P> {
+    places: [Option<P>; MAX_CANDIDATES],
     count: usize,
 }
 
-impl Drawn {
+impl<P: Copy + PartialEq> Drawn<P> {
     const fn none() -> Self {
-        Self { positions: [None; MAX_CANDIDATES], count: 0 }
+        Self { places: [None; MAX_CANDIDATES], count: 0 }
     }
 
-    fn contains(&self, position: Position) -> bool {
-        self.positions.iter().take(self.count).any(|&at| at == Some(position))
+    fn contains(&self, place: P) -> bool {
+        self.places.iter().take(self.count).any(|&at| at == Some(place))
     }
 
     /// A packet drawn twice counts once.
-    fn add_once(&mut self, position: Position) {
-        if !self.contains(position) {
-            self.add(position);
+    fn add_once(&mut self, place: P) {
+        if !self.contains(place) {
+            self.add(place);
         }
     }
 
-    fn add(&mut self, position: Position) {
-        if let Some(free) = self.positions.get_mut(self.count) {
-            *free = Some(position);
+    fn add(&mut self, place: P) {
+        if let Some(free) = self.places.get_mut(self.count) {
+            *free = Some(place);
             self.count += 1;
         }
     }
 }
 
-impl<H, S: Storage<Slot<H>>> Choke<H, S> {
-    /// An empty queue in `slots` (see [`crate::slots_for`]).
+impl ChokeDecision {
+    /// A queue that is empty at time 0.
     ///
     /// # Errors
-    /// A parameter is out of range, or `slots` are too few for `limit`.
-    pub fn new(params: ChokeParams, slots: S) -> Result<Self, ParamError> {
+    /// A parameter is out of range.
+    pub fn new(params: ChokeParams) -> Result<Self, ParamError> {
         params.validate()?;
-        let queue = RedQueue::new(&params.red, slots)?;
         let basic = params.draw == DrawFrom::Uniform
             && params.sampling == Sampling::Packet
             && params.average_in == AverageIn::Packets
@@ -237,68 +242,109 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
             && !params.count_on_match
             && params.candidates == Candidates::Fixed(1)
             && params.red.is_common();
-        Ok(Self { params, basic, queue, heaviest: 1, weight: 0 })
+        let state = RedState::new(&params.red);
+        Ok(Self { params, basic, state, stats: Stats::default(), heaviest: 1, weight: 0 })
     }
 
-    /// The waiting packets.
-    pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.queue.fifo
+    /// What becomes of an arrival at `queue`; waiting packets of its flow may be dropped with it ([`Waiting::discard`]).
+    #[inline(always)]
+    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
+        // Packets and bytes apart from each other, as in `depart`.
+        self.stats.arrived.packets += 1;
+        if self.basic && !queue.is_empty() {
+            let decision = self.basic_decision(meta.flow, queue, env);
+            self.stats.arrived.bytes += u64::from(meta.len);
+            return self.settle(decision, meta, queue);
+        }
+        let decision = self.other_decision(*meta, queue, env);
+        self.stats.arrived.bytes += u64::from(meta.len);
+        let action = self.settle(decision, meta, queue);
+        if !matches!(action, Action::Drop(_)) {
+            self.weigh_in(meta.len, queue.is_empty());
+        }
+        action
     }
+
+    #[inline(always)]
+    fn settle<H>(&mut self, decision: Option<DropCause>, meta: &Meta, queue: &mut impl Waiting<H>) -> Action {
+        let Self { params, state, stats, .. } = self;
+        settle(state, stats, decision, &params.red, meta, || queue.has_room(params.red.limit))
+    }
+
+    /// A waiting packet of `len` bytes was transmitted.
+    #[inline(always)]
+    pub fn departed(&mut self, len: u32) {
+        self.stats.departed.add(len);
+        self.weigh_out(len);
+    }
+
+    decision_calls!(except departed);
 
     /// Draws and compares `wanted` candidates for an arrival of `flow`; drops those that match. Returns whether any
     /// did.
     #[inline(never)]
-    fn drop_matches<E: Env<H>>(&mut self, wanted: usize, flow: u64, env: &mut E) -> bool {
+    fn drop_matches<H, E: Env<H>>(
+        &mut self,
+        wanted: usize,
+        flow: u64,
+        queue: &mut impl Waiting<H>,
+        env: &mut E,
+    ) -> bool {
         if wanted == 1 && self.params.draw == DrawFrom::Uniform {
-            let position = match self.params.sampling {
-                Sampling::Packet => self.queue.fifo.draw(env),
-                _ => self.draw_by_weight(&Drawn::none(), env),
+            let place = match self.params.sampling {
+                Sampling::Packet => queue.draw(env),
+                _ => self.draw_by_weight(&Drawn::none(), queue, env),
             };
-            return self.found(position).is_some_and(|position| self.compare(position, flow, env));
+            return self.found(place).is_some_and(|place| self.compare(place, flow, queue, env));
         }
-        let drawn = self.draw_many(wanted, env);
+        let drawn = self.draw_many(wanted, queue, env);
         let mut matched = false;
-        for position in drawn.positions.into_iter().take(drawn.count).flatten() {
-            matched |= self.compare(position, flow, env);
+        for place in drawn.places.into_iter().take(drawn.count).flatten() {
+            matched |= self.compare(place, flow, queue, env);
         }
         matched
     }
 
-    fn draw_many<E: Env<H>>(&mut self, wanted: usize, env: &mut E) -> Drawn {
+    fn draw_many<H, W: Waiting<H>, E: Env<H>>(
+        &mut self,
+        wanted: usize,
+        queue: &mut W,
+        env: &mut E,
+    ) -> Drawn<W::Place> {
         let mut drawn = Drawn::none();
         let wanted = wanted.min(MAX_CANDIDATES);
         // Drawing every packet needs no draw.
-        let all = self.queue.fifo.len() as usize <= wanted && !self.params.replacement;
+        let all = queue.packets() as usize <= wanted && !self.params.replacement;
         if self.params.draw == DrawFrom::Tail {
-            self.queue.fifo.positions().rev().take(wanted).for_each(|position| drawn.add(position));
+            queue.places().rev().take(wanted).for_each(|place| drawn.add(place));
             return drawn;
         }
         if all || self.params.draw == DrawFrom::Head {
-            self.queue.fifo.positions().take(wanted).for_each(|position| drawn.add(position));
+            queue.places().take(wanted).for_each(|place| drawn.add(place));
             return drawn;
         }
         if self.params.draw == DrawFrom::Spread {
-            let waiting = self.queue.fifo.len() as usize;
+            let waiting = queue.packets() as usize;
             for t in 0..wanted {
                 let rank = (t * waiting / wanted) as u32;
-                self.queue.fifo.at_rank(rank).into_iter().for_each(|position| drawn.add_once(position));
+                queue.at_rank(rank).into_iter().for_each(|place| drawn.add_once(place));
             }
             return drawn;
         }
         let (mut tries, mut redraws) = (0, 0);
         while tries < wanted {
-            let position = match self.params.sampling {
-                Sampling::Packet => self.queue.fifo.draw(env),
-                _ => self.draw_by_weight(&drawn, env),
+            let place = match self.params.sampling {
+                Sampling::Packet => queue.draw(env),
+                _ => self.draw_by_weight(&drawn, queue, env),
             };
-            let Some(position) = self.found(position) else { break };
-            if !drawn.contains(position) {
-                drawn.add(position);
+            let Some(place) = self.found(place) else { break };
+            if !drawn.contains(place) {
+                drawn.add(place);
                 redraws = 0;
             } else if !self.params.replacement {
                 redraws += 1;
                 if redraws > MOST_REDRAWS {
-                    self.found(None);
+                    self.found::<W::Place>(None);
                     break;
                 }
                 continue;
@@ -309,30 +355,34 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
     }
 
     /// Counts a draw that found nothing, although packets wait: the random source is stuck.
-    fn found(&mut self, position: Option<Position>) -> Option<Position> {
-        self.queue.stats.stuck_draws += u64::from(position.is_none());
-        position
+    fn found<P>(&mut self, place: Option<P>) -> Option<P> {
+        self.stats.stuck_draws += u64::from(place.is_none());
+        place
     }
 
     /// A packet by its weight; without replacement, what is among `drawn` weighs nothing.
     #[inline(never)]
-    fn draw_by_weight<E: Env<H>>(&mut self, drawn: &Drawn, env: &mut E) -> Option<Position> {
+    fn draw_by_weight<H, W: Waiting<H>, E: Env<H>>(
+        &mut self,
+        drawn: &Drawn<W::Place>,
+        queue: &mut W,
+        env: &mut E,
+    ) -> Option<W::Place> {
         let (sampling, replacement) = (self.params.sampling, self.params.replacement);
-        let weight = |position, packet: &Packet<H>| {
-            if !replacement && drawn.contains(position) { 0 } else { sampling.weight(packet.meta.len) }
-        };
-        self.queue.fifo.draw_weighted(self.heaviest, weight, env)
+        let weight =
+            |place, len| if !replacement && drawn.contains(place) { 0 } else { sampling.weight(len) };
+        queue.draw_weighted(self.heaviest, weight, env)
     }
 
-    /// Keeps the weights right after an arrival of `len` bytes was queued.
+    /// Keeps the weights right as an arrival of `len` bytes is to be queued, alone or behind others.
     #[inline]
-    fn weigh_in(&mut self, len: u32) {
+    fn weigh_in(&mut self, len: u32, alone: bool) {
         if self.params.sampling == Sampling::Packet {
             return;
         }
         let weight = self.params.sampling.weight(len);
         self.weight += u64::from(weight);
-        self.heaviest = if self.queue.fifo.len() == 1 { weight } else { self.heaviest.max(weight) };
+        self.heaviest = if alone { weight } else { self.heaviest.max(weight) };
     }
 
     /// Keeps the weights right after a packet of `len` bytes has left.
@@ -345,21 +395,21 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
 
     /// The length of the queue that the average follows.
     #[inline]
-    fn length(&self) -> f64 {
+    fn length<H>(&self, queue: &impl Waiting<H>) -> f64 {
         match self.params.average_in {
-            AverageIn::Packets => f64::from(self.queue.fifo.len()),
+            AverageIn::Packets => f64::from(queue.packets()),
             AverageIn::Cells => self.weight as f64,
-            AverageIn::Bytes => self.queue.fifo.bytes() as f64 / f64::from(self.params.red.mean_packet_size),
+            AverageIn::Bytes => queue.bytes() as f64 / f64::from(self.params.red.mean_packet_size),
         }
     }
 
     /// Draws and compares as many candidates as the average asks for. Returns whether any matched and was dropped.
     #[inline]
-    fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
-        let wanted = self.params.candidates.at(self.queue.state.avg, &self.params.red);
-        let matched = wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env);
+    fn is_matched<H, E: Env<H>>(&mut self, flow: u64, queue: &mut impl Waiting<H>, env: &mut E) -> bool {
+        let wanted = self.params.candidates.at(self.state.avg, &self.params.red);
+        let matched = wanted > 0 && !queue.is_empty() && self.drop_matches(wanted, flow, queue, env);
         if matched && self.params.count_on_match {
-            self.queue.state.count_matched();
+            self.state.count_matched();
         }
         matched
     }
@@ -367,106 +417,138 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
     /// What becomes of an arrival at a queue that is not empty, with one candidate and then RED: what
     /// [`Self::other_decision`] comes to without variants.
     #[inline(always)]
-    fn basic_decision<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
-        let (red, queue) = (&self.params.red, &mut self.queue);
-        queue.state.sample(red, queue.fifo.len());
-        if queue.state.below_min_th(red) {
+    fn basic_decision<H, E: Env<H>>(
+        &mut self,
+        flow: u64,
+        queue: &mut impl Waiting<H>,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        let (red, state, stats) = (&self.params.red, &mut self.state, &mut self.stats);
+        state.sample(red, queue.packets());
+        if state.below_min_th(red) {
             return None;
         }
-        if let Some((position, candidate)) = queue.fifo.draw_packet(env) {
-            queue.stats.drawn += 1;
-            env.drawn(candidate);
-            if candidate.meta.flow == flow {
-                queue.drop_queued(position, DropCause::MatchQueued, env);
+        if let Some(candidate) = queue.draw_candidate(env) {
+            stats.drawn += 1;
+            if candidate.flow == flow {
+                if let Some(len) = queue.discard(candidate.place, DropCause::MatchQueued, env) {
+                    count_drop(stats, len, DropCause::MatchQueued);
+                }
                 return Some(DropCause::MatchArriving);
             }
         } else {
-            queue.stats.stuck_draws += 1;
+            stats.stuck_draws += 1;
         }
-        queue.state.common_decision(red, env)
+        state.common_decision(red, env)
     }
 
     /// What becomes of an arrival with any number of candidates, from anywhere, before or after RED.
     #[inline(never)]
-    fn other_decision<E: Env<H>>(&mut self, meta: Meta, env: &mut E) -> Option<DropCause> {
+    fn other_decision<H, E: Env<H>>(
+        &mut self,
+        meta: Meta,
+        queue: &mut impl Waiting<H>,
+        env: &mut E,
+    ) -> Option<DropCause> {
         // The average counts a matched arrival too, and sees the queue before its removal.
-        self.queue.state.decay_if_idle(&self.params.red, self.queue.fifo.len(), env.now());
-        let length = self.length();
-        self.queue.state.follow(&self.params.red, length);
-        let compared = !self.queue.state.below_min_th(&self.params.red);
+        self.state.decay_if_idle(&self.params.red, queue.packets(), env.now());
+        let length = self.length(queue);
+        self.state.follow(&self.params.red, length);
+        let compared = !self.state.below_min_th(&self.params.red);
         if self.params.order == Order::MatchFirst {
             // A matched arrival never reaches RED: its count stays.
-            let matched = compared && self.is_matched(meta.flow, env);
-            return if matched { Some(DropCause::MatchArriving) } else { self.red_decision(meta.len, env) };
+            let matched = compared && self.is_matched(meta.flow, queue, env);
+            return if matched {
+                Some(DropCause::MatchArriving)
+            } else {
+                self.red_decision(meta.len, queue, env)
+            };
         }
-        let decision = self.red_decision(meta.len, env);
+        let decision = self.red_decision(meta.len, queue, env);
         // A packet that is only marked is compared all the same.
         let kept = decision.is_none() || self.params.red.marks(meta.ecn);
-        let matched = kept && compared && self.is_matched(meta.flow, env);
+        let matched = kept && compared && self.is_matched(meta.flow, queue, env);
         if matched { Some(DropCause::MatchArriving) } else { decision }
     }
 
-    fn red_decision<E: Env<H>>(&mut self, len: u32, env: &mut E) -> Option<DropCause> {
-        self.queue.state.decision(&self.params.red, self.queue.fifo.len(), len, env)
+    fn red_decision<H, E: Env<H>>(
+        &mut self,
+        len: u32,
+        queue: &impl Waiting<H>,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        self.state.decision(&self.params.red, queue.packets(), len, env)
     }
 
     /// Compares one candidate; drops it when it has `flow`.
     #[inline]
-    fn compare<E: Env<H>>(&mut self, position: Position, flow: u64, env: &mut E) -> bool {
-        let Some(candidate) = self.queue.fifo.get(position) else { return false };
-        self.queue.stats.drawn += 1;
-        env.drawn(candidate);
-        if candidate.meta.flow != flow {
+    fn compare<H, W: Waiting<H>, E: Env<H>>(
+        &mut self,
+        place: W::Place,
+        flow: u64,
+        queue: &mut W,
+        env: &mut E,
+    ) -> bool {
+        let Some(candidate) = queue.candidate(place, env) else { return false };
+        self.stats.drawn += 1;
+        if candidate.flow != flow {
             return false;
         }
-        let len = candidate.meta.len;
-        self.weigh_out(len);
-        self.queue.drop_queued(position, DropCause::MatchQueued, env);
+        self.weigh_out(candidate.len);
+        queue.discard(place, DropCause::MatchQueued, env);
+        count_drop(&mut self.stats, candidate.len, DropCause::MatchQueued);
         true
     }
+}
+
+/// CHOKe over a leaky FIFO.
+#[derive(Clone, Debug)]
+pub struct Choke<H, S> {
+    decision: ChokeDecision,
+    fifo: LeakyFifo<H, S>,
+}
+
+impl<H, S: Storage<Slot<H>>> Choke<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: ChokeParams, slots: S) -> Result<Self, ParamError> {
+        let decision = ChokeDecision::new(params)?;
+        let fifo = fifo_in(slots, decision.params.red.limit)?;
+        Ok(Self { decision, fifo })
+    }
+
+    owned_queue_calls!(ChokeDecision);
 }
 
 impl<H, S: Storage<Slot<H>>> Discipline<H> for Choke<H, S> {
     #[inline(always)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        let meta = packet.meta;
-        // Packets and bytes apart from each other, as in `depart`.
-        self.queue.stats.arrived.packets += 1;
-        if self.basic && !self.queue.fifo.is_empty() {
-            let decision = self.basic_decision(meta.flow, env);
-            self.queue.stats.arrived.bytes += u64::from(meta.len);
-            self.queue.carry_out(decision, &self.params.red, packet, env);
-            return;
-        }
-        let decision = self.other_decision(meta, env);
-        self.queue.stats.arrived.bytes += u64::from(meta.len);
-        let queued = self.queue.carry_out(decision, &self.params.red, packet, env);
-        if queued {
-            self.weigh_in(meta.len);
-        }
+        let action = self.decision.arrival(&packet.meta, &mut self.fifo, env);
+        carry_out(action, packet, &mut self.fifo, env);
     }
 
     #[inline(always)]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = self.queue.dequeue(env);
-        if self.params.sampling != Sampling::Packet
-            && let Some(packet) = &packet
-        {
-            self.weigh_out(packet.meta.len);
+        let packet = depart(&mut self.fifo, &mut self.decision.stats);
+        match &packet {
+            Some(packet) => self.decision.weigh_out(packet.meta.len),
+            None => self.decision.idle(env.now()),
         }
         packet
     }
 
     fn prepare(&self, numbers: &[u64]) {
         // Below `min_th` nothing is drawn; by weight the numbers mean something else.
-        if self.basic && self.queue.state.avg >= self.params.red.min_th {
-            self.queue.fifo.read_ahead(numbers);
+        if self.decision.basic && self.decision.state.avg >= self.decision.params.red.min_th {
+            self.fifo.read_ahead(numbers);
         }
     }
 
-    red_queue_calls!(except dequeue);
+    decided_queue_calls!(except dequeue);
 
-    fn departures_change_internals(&self) -> bool {
-        false
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.decision.average_packets())
     }
 }

@@ -9,10 +9,12 @@
 //! Source: S. Wen, Y. Fang, H. Sun, "CHOKeW: bandwidth differentiation and TCP protection in core networks", MILCOM
 //! 2005, section II: draws in figure 1, the drawing factor in figure 2 and table I.
 
-use super::red::{RedParams, RedQueue, red_queue_calls};
+use super::droptail::fifo_in;
+use super::outcome::{carry_out, count_drop, depart};
+use super::red::{RedParams, RedState, decided_queue_calls, decision_calls, owned_queue_calls, settle};
 use crate::contract::{
-    Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, ParamValue, Stream, require,
-    unit_interval,
+    Action, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet, ParamError, ParamValue, Stats,
+    Stream, Waiting, require, unit_interval,
 };
 use crate::declare::params::Parameter;
 use crate::declare::{ParamTable, Registered, Warning, facts, in_storage, params};
@@ -141,30 +143,26 @@ impl Registered for ChokeWParams {
     }
 }
 
-/// `CHOKeW` over a leaky FIFO.
+/// `CHOKeW` without a queue: the caller owns the packets, and is given a decision for each arrival.
 #[derive(Clone, Debug)]
-pub struct ChokeW<H, S> {
+pub struct ChokeWDecision {
     params: ChokeWParams,
     /// p0: the drawing factor of weight 1.
     drawing_factor: f64,
     most_drawn: u32,
-    queue: RedQueue<H, S>,
+    state: RedState,
+    stats: Stats,
 }
 
-impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
-    /// An empty queue in `slots` (see [`crate::slots_for`]), with drawing factor 0.
+impl ChokeWDecision {
+    /// A queue that is empty at time 0, with drawing factor 0.
     ///
     /// # Errors
-    /// A parameter is out of range, or `slots` are too few for `limit`.
-    pub fn new(params: ChokeWParams, slots: S) -> Result<Self, ParamError> {
+    /// A parameter is out of range.
+    pub fn new(params: ChokeWParams) -> Result<Self, ParamError> {
         params.validate()?;
-        let queue = RedQueue::new(&params.red, slots)?;
-        Ok(Self { params, drawing_factor: 0.0, most_drawn: 0, queue })
-    }
-
-    /// The waiting packets.
-    pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.queue.fifo
+        let state = RedState::new(&params.red);
+        Ok(Self { params, drawing_factor: 0.0, most_drawn: 0, state, stats: Stats::default() })
     }
 
     /// The drawing factor now (p0), for weight 1.
@@ -176,6 +174,31 @@ impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
     pub fn most_drawn(&self) -> u32 {
         self.most_drawn
     }
+
+    /// What becomes of an arrival at `queue`; a waiting packet of its flow may be dropped with it ([`Waiting::discard`]).
+    #[inline]
+    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
+        self.stats.arrived.add(meta.len);
+        let waiting = queue.packets();
+        self.update(f64::from(waiting));
+        if self.params.with_red {
+            self.state.update(&self.params.red, waiting, env.now());
+        }
+        let mut decision = None;
+        if f64::from(waiting) > self.params.l_th {
+            let wanted = self.draws_for(meta.class, waiting, env);
+            if self.drop_match(wanted, meta.flow, queue, env) {
+                decision = Some(DropCause::MatchArriving);
+            }
+        }
+        let Self { params: ChokeWParams { red, with_red, .. }, state, stats, .. } = self;
+        if *with_red && decision.is_none() {
+            decision = state.decision(red, waiting, meta.len, env);
+        }
+        settle(state, stats, decision, red, meta, || queue.has_room(red.limit))
+    }
+
+    decision_calls!();
 
     /// Moves the drawing factor, once per arrival, by the queue that it finds (figure 2 of the paper).
     #[inline]
@@ -190,7 +213,7 @@ impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
 
     /// Draws allowed for an arrival of `class` that finds `waiting` packets: p0 / w in expectation, before the cap.
     #[inline]
-    fn draws_for<E: Env<H>>(&self, class: u8, waiting: u32, env: &mut E) -> u32 {
+    fn draws_for<H, E: Env<H>>(&self, class: u8, waiting: u32, env: &mut E) -> u32 {
         let factor = self.drawing_factor / self.params.weights.of(class);
         // Truncation is the floor here; it stops at the largest u32, far above the cap.
         let whole = factor as u32;
@@ -202,19 +225,24 @@ impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
 
     /// Draws until a packet has `flow` and is dropped, or `wanted` did not. Returns whether one was dropped.
     #[inline]
-    fn drop_match<E: Env<H>>(&mut self, wanted: u32, flow: u64, env: &mut E) -> bool {
+    fn drop_match<H, E: Env<H>>(
+        &mut self,
+        wanted: u32,
+        flow: u64,
+        queue: &mut impl Waiting<H>,
+        env: &mut E,
+    ) -> bool {
         for draws in 1..=wanted {
-            let Some(position) = self.queue.fifo.draw(env) else {
+            let Some(candidate) = queue.draw_candidate(env) else {
                 // A match ends the drawing, so there are packets: the random source is stuck.
-                self.queue.stats.stuck_draws += 1;
+                self.stats.stuck_draws += 1;
                 return false;
             };
-            let Some(candidate) = self.queue.fifo.get(position) else { return false };
-            self.queue.stats.drawn += 1;
+            self.stats.drawn += 1;
             self.most_drawn = self.most_drawn.max(draws);
-            env.drawn(candidate);
-            if candidate.meta.flow == flow {
-                self.queue.drop_queued(position, DropCause::MatchQueued, env);
+            if candidate.flow == flow {
+                queue.discard(candidate.place, DropCause::MatchQueued, env);
+                count_drop(&mut self.stats, candidate.len, DropCause::MatchQueued);
                 return true;
             }
         }
@@ -222,49 +250,55 @@ impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
     }
 }
 
+/// `CHOKeW` over a leaky FIFO.
+#[derive(Clone, Debug)]
+pub struct ChokeW<H, S> {
+    decision: ChokeWDecision,
+    fifo: LeakyFifo<H, S>,
+}
+
+impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with drawing factor 0.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: ChokeWParams, slots: S) -> Result<Self, ParamError> {
+        let decision = ChokeWDecision::new(params)?;
+        let fifo = fifo_in(slots, decision.params.red.limit)?;
+        Ok(Self { decision, fifo })
+    }
+
+    owned_queue_calls!(ChokeWDecision);
+
+    /// The drawing factor now (p0), for weight 1.
+    pub fn drawing_factor(&self) -> f64 {
+        self.decision.drawing_factor()
+    }
+
+    /// Most packets drawn for one arrival so far: the paper bounds neither this nor the drawing factor.
+    pub fn most_drawn(&self) -> u32 {
+        self.decision.most_drawn()
+    }
+}
+
 impl<H, S: Storage<Slot<H>>> Discipline<H> for ChokeW<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        let waiting = self.queue.fifo.len();
-        self.update(f64::from(waiting));
-        if self.params.with_red {
-            self.queue.state.update(&self.params.red, waiting, env.now());
-        }
-        if f64::from(waiting) > self.params.l_th {
-            let wanted = self.draws_for(packet.meta.class, waiting, env);
-            if self.drop_match(wanted, packet.meta.flow, env) {
-                self.queue.drop(packet, DropCause::MatchArriving, env);
-                return;
-            }
-        }
-        if self.params.with_red {
-            self.queue.admit_by_red(&self.params.red, packet, env);
-        } else {
-            self.queue.append(&self.params.red, packet, env);
-        }
+        let action = self.decision.arrival(&packet.meta, &mut self.fifo, env);
+        carry_out(action, packet, &mut self.fifo, env);
     }
 
-    #[inline]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
-
-    red_queue_calls!(counters);
-
-    fn departures_change_internals(&self) -> bool {
-        false
-    }
+    decided_queue_calls!();
 
     fn average_packets(&self) -> Option<f64> {
-        self.params.with_red.then_some(self.queue.state.avg)
+        self.decision.params.with_red.then_some(self.decision.state.avg)
     }
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        see("p0", self.drawing_factor);
-        if self.params.with_red {
-            see("avg", self.queue.state.avg);
+        see("p0", self.decision.drawing_factor);
+        if self.decision.params.with_red {
+            see("avg", self.decision.state.avg);
         }
     }
 }

@@ -19,8 +19,8 @@
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls, mark};
 use crate::contract::{
-    Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Meta, Packet, ParamError, Stats, Stream, Time,
-    require, unit_interval,
+    Action, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Meta, Packet, ParamError, Stats, Stream,
+    Time, require, unit_interval,
 };
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::flow_table::PlaceHash;
@@ -357,17 +357,6 @@ impl SuspectSet {
     }
 }
 
-/// What is to become of an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CollarAction {
-    /// It is queued.
-    Queue,
-    /// It is marked (RFC 3168) and queued.
-    Mark(DropCause),
-    /// It is dropped.
-    Drop(DropCause),
-}
-
 /// A packet that leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving<C, K> {
@@ -517,7 +506,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// What becomes of a packet that finds `waiting` others.
     #[inline(always)]
-    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarAction {
+    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> Action {
         self.begin(env);
         self.arrival_of(meta, (), waiting, env)
     }
@@ -668,7 +657,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         key: D::Key,
         waiting: u32,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         let id = self.id_of(meta.flow);
         let part = self.sharing.part(key);
         let sent = self.charge(id, meta.len, C::class_of(meta), part);
@@ -676,7 +665,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             self.sharing.comes(part, self.counted(meta) * self.output.scale);
         }
         let action = self.judged(id, sent, meta, part, waiting, env);
-        if sent.is_some() && !matches!(action, CollarAction::Drop(_)) {
+        if sent.is_some() && !matches!(action, Action::Drop(_)) {
             self.sharing.let_in(part, self.counted(meta) * self.output.scale);
         }
         action
@@ -692,9 +681,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         waiting: u32,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         if waiting < 2 {
-            return CollarAction::Queue;
+            return Action::Queue;
         }
         match sent {
             Some(over) => self.judge_suspect(over, meta, part, waiting, env),
@@ -712,9 +701,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         waiting: u32,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         if over <= self.limits.calm {
-            return CollarAction::Queue;
+            return Action::Queue;
         }
         if over > self.limits.phi {
             return self.judge_greedy(over, meta, part, waiting, env);
@@ -731,7 +720,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         waiting: u32,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         self.controller.pressed = true;
         if waiting < self.limits.spared {
             return self.judge_base(self.limits.phi, meta, part, env);
@@ -739,18 +728,18 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         let excess = excess(over * self.limits.per_phi, self.limits.knee, self.limits.slack);
         let may_mark = excess < MOST_MARKED;
         let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, may_mark, meta.ecn, env);
-        if matches!(action, CollarAction::Drop(_)) {
+        if matches!(action, Action::Drop(_)) {
             return action;
         }
         match self.judge_base(self.limits.phi, meta, part, env) {
-            CollarAction::Queue => action,
+            Action::Queue => action,
             other => other,
         }
     }
 
     /// What the base probability makes of a packet of a suspect.
     #[inline(always)]
-    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
+    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> Action {
         let (by_share, rest) = self.base_for(meta, part);
         self.toss_base(by_share * over * over + rest, Stream::PieCoin, DropCause::Pie, meta, env)
     }
@@ -765,17 +754,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         waiting: u32,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         let over = self.sharing.over(part, self.limits.per_limit, self.limits.phi);
         if over > 1.0 && waiting >= self.limits.spared {
             let excess = excess(over, self.limits.knee, 1.0);
             let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, false, meta.ecn, env);
-            if action != CollarAction::Queue {
+            if action != Action::Queue {
                 return action;
             }
         }
         if self.limits.base <= 0.0 {
-            return CollarAction::Queue;
+            return Action::Queue;
         }
         let from = self.first_of_group(BLOCK, env.random(Stream::Candidate));
         let block = self.ids.as_ref().get(from..).and_then(<[u32]>::first_chunk);
@@ -794,18 +783,18 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         meta: &Meta,
         part: D::Part,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         let found = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
         let draws = self.base_for(meta, part).0 / self.output.matched.s * D::per(part);
         match self.toss_base(draws * found, Stream::FilterCoin, DropCause::Memory, meta, env) {
-            CollarAction::Queue => self.judge_rest(meta, part, env),
+            Action::Queue => self.judge_rest(meta, part, env),
             other => other,
         }
     }
 
     /// What becomes of a packet by the part of the base probability that falls on all alike.
     #[inline(always)]
-    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: D::Part, env: &mut E) -> CollarAction {
+    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: D::Part, env: &mut E) -> Action {
         self.toss_base(self.base_for(meta, part).1, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
@@ -927,7 +916,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         cause: DropCause,
         meta: &Meta,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         self.toss(probability, stream, cause, self.limits.base < MOST_BASE, meta.ecn, env)
     }
 
@@ -943,17 +932,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         may_mark: bool,
         ecn: Ecn,
         env: &mut E,
-    ) -> CollarAction {
+    ) -> Action {
         if probability <= 0.0 {
-            return CollarAction::Queue;
+            return Action::Queue;
         }
         let marked = may_mark && self.params.ecn && ecn != Ecn::NotCapable;
         let drawn = unit_interval(env.random(stream));
         let drawn = if marked && ecn == Ecn::Ect1 { 0.25 * drawn * drawn } else { drawn };
         match (drawn < probability, marked) {
-            (false, _) => CollarAction::Queue,
-            (true, true) => CollarAction::Mark(cause),
-            (true, false) => CollarAction::Drop(cause),
+            (false, _) => Action::Queue,
+            (true, true) => Action::Mark(cause),
+            (true, false) => Action::Drop(cause),
         }
     }
 
@@ -1217,8 +1206,8 @@ where
     fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         match self.decision.arrival(&packet.meta, self.fifo.len(), env) {
-            CollarAction::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
-            CollarAction::Mark(cause) if self.fifo.len() < self.decision.params.limit => {
+            Action::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
+            Action::Mark(cause) if self.fifo.len() < self.decision.params.limit => {
                 mark(&mut self.stats, &mut packet, cause);
             }
             _ => {}

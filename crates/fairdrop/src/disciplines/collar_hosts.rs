@@ -12,13 +12,13 @@
 //! of CAKE: a comprehensive queue management solution for home gateways", IEEE LANMAN 2018, III.
 
 use super::collar::{
-    CollarAction, CollarDecision, CollarParams, Compared, Leaving, MatchRate, PlainBytes, Sharing,
-    SuspectSet, lesser, matches, moved,
+    CollarDecision, CollarParams, Compared, Leaving, MatchRate, PlainBytes, Sharing, SuspectSet, lesser,
+    matches, moved,
 };
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls, mark};
 use crate::contract::{
-    Discipline, DisciplineInfo, Env, Family, Hosts, Meta, Packet, ParamError, Stats, require,
+    Action, Discipline, DisciplineInfo, Env, Family, Hosts, Meta, Packet, ParamError, Stats, require,
 };
 use crate::declare::{ParamTable, Registered, Ring, facts, params, ring, take, words};
 use crate::storage::{LeakyFifo, Memory, Slot, Storage};
@@ -472,8 +472,8 @@ where
         self.decision.begin(env);
         let key = self.ids_of(env.hosts(&packet));
         match self.decision.arrival_of(&packet.meta, key, self.fifo.len(), env) {
-            CollarAction::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
-            CollarAction::Mark(cause) if self.fifo.len() < self.params.limit() => {
+            Action::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
+            Action::Mark(cause) if self.fifo.len() < self.params.limit() => {
                 mark(&mut self.stats, &mut packet, cause);
             }
             _ => {}

@@ -7,11 +7,11 @@
 //!
 //! Source: this project, `docs/background/collar.md`.
 
-use super::collar::{CollarAction, CollarDecision, CollarParams, SuspectSet};
+use super::collar::{CollarDecision, CollarParams, SuspectSet};
 use super::outcome::{drop_packet, mark};
 use crate::contract::{
-    Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet, ParamError, Stats,
-    Time,
+    Action, Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet,
+    ParamError, Stats, Time,
 };
 use crate::declare::{ParamTable, Registered, facts, params, take};
 use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
@@ -133,8 +133,8 @@ where
         let queue = self.queue_of(id, sent);
         let full = waiting >= self.params.limit();
         match self.decision.judged(id, sent, &packet.meta, (), waiting, env) {
-            CollarAction::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
-            CollarAction::Mark(cause) if !full => mark(&mut self.stats, &mut packet, cause),
+            Action::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
+            Action::Mark(cause) if !full => mark(&mut self.stats, &mut packet, cause),
             _ => {}
         }
         let rejected = if full { Some(packet) } else { self.pool.push(queue, packet, ()) };

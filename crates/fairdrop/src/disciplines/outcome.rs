@@ -1,15 +1,54 @@
 //! What becomes of a packet, and how it is counted: dropped, marked, queued or sent.
 
-use crate::contract::{DropCause, Ecn, Env, Meta, Packet, Stats};
+use crate::contract::{Action, DropCause, Ecn, Env, Meta, Packet, Stats};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Counts a drop and hands the packet back to the host: the one way out other than through the link.
 #[inline(always)]
 pub(super) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: Packet<H>, cause: DropCause) {
-    if let Some(count) = stats.dropped.get_mut(cause as usize) {
-        count.add(packet.meta.len);
-    }
+    count_drop(stats, packet.meta.len, cause);
     env.dropped(packet, cause);
+}
+
+/// Counts a drop of `len` bytes.
+#[inline(always)]
+pub(super) fn count_drop(stats: &mut Stats, len: u32, cause: DropCause) {
+    if let Some(count) = stats.dropped.get_mut(cause as usize) {
+        count.add(len);
+    }
+}
+
+/// Counts a mark on a packet of `len` bytes.
+#[inline(always)]
+pub(super) fn count_mark(stats: &mut Stats, len: u32, cause: DropCause) {
+    if let Some(count) = stats.marked.get_mut(cause as usize) {
+        count.add(len);
+    }
+}
+
+/// Does with an arrival what was decided and counted; a packet that is to be queued has room. Returns whether it was queued.
+#[inline(always)]
+pub(super) fn carry_out<H, S, E>(
+    action: Action,
+    packet: Packet<H>,
+    fifo: &mut LeakyFifo<H, S>,
+    env: &mut E,
+) -> bool
+where
+    S: Storage<Slot<H>>,
+    E: Env<H>,
+{
+    // In parts: a whole that may be handed out of line is put together in memory, part by part, and read back at once.
+    let Packet { meta: Meta { flow, len, class, mut ecn, label }, enqueued, handle } = packet;
+    if let Action::Drop(cause) = action {
+        env.dropped(Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle }, cause);
+        return false;
+    }
+    if let Action::Mark(_) = action {
+        ecn = Ecn::Ce;
+    }
+    fifo.place(Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle });
+    true
 }
 
 /// Marks the packet where `ecn` is set and it is ECN-capable (RFC 3168), and gives it back; otherwise drops it.
@@ -33,9 +72,7 @@ pub(super) fn mark_or_drop<H, E: Env<H>>(
 #[inline]
 pub(super) fn mark<H>(stats: &mut Stats, packet: &mut Packet<H>, cause: DropCause) {
     packet.meta.ecn = Ecn::Ce;
-    if let Some(count) = stats.marked.get_mut(cause as usize) {
-        count.add(packet.meta.len);
-    }
+    count_mark(stats, packet.meta.len, cause);
 }
 
 /// Appends `packet`, or drops it when `limit` packets wait. Returns whether it was queued.

@@ -9,10 +9,10 @@
 //! Switches for the form that ns-2 gives it: `wait` and `ns2_compat`.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet, mark};
+use super::outcome::{append_or_overflow, carry_out, count_drop, count_mark, depart, drop_packet};
 use crate::contract::{
-    Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats, Stream, Time,
-    require, unit_interval,
+    Action, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Meta, Packet, ParamError, Stats, Stream,
+    Time, Waiting, require, unit_interval,
 };
 use crate::declare::{Registered, Warning, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Position, Slot, Storage};
@@ -467,20 +467,12 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
         &mut self,
         decision: Option<DropCause>,
         params: &RedParams,
-        mut packet: Packet<H>,
+        packet: Packet<H>,
         env: &mut E,
     ) -> bool {
-        if let Some(cause) = decision {
-            let is_red = matches!(cause, DropCause::RedEarly | DropCause::RedForced);
-            if !(is_red && params.marks(packet.meta.ecn)) {
-                self.drop(packet, cause, env);
-                return false;
-            }
-            if self.fifo.len() < params.limit {
-                mark(&mut self.stats, &mut packet, cause);
-            }
-        }
-        self.append(params, packet, env)
+        let Self { state, fifo, stats } = self;
+        let action = settle(state, stats, decision, params, &packet.meta, || fifo.has_room(params.limit));
+        carry_out(action, packet, fifo, env)
     }
 
     /// Appends an arrival, or drops it when the buffer is full. Returns whether it was queued.
@@ -504,11 +496,153 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
     }
 }
 
+/// The calls that decisions over RED's average have in common.
+macro_rules! decision_calls {
+    () => {
+        /// A waiting packet of `len` bytes was transmitted: for the counters alone.
+        #[inline]
+        pub fn departed(&mut self, len: u32) {
+            self.stats.departed.add(len);
+        }
+
+        decision_calls!(except departed);
+    };
+    (except departed) => {
+        /// The transmitter is free and nothing waits: the link is idle from `now` on.
+        #[inline]
+        pub fn idle(&mut self, now: $crate::Time) {
+            self.state.idle(now);
+        }
+
+        /// Counters by cause.
+        pub fn stats(&self) -> &$crate::Stats {
+            &self.stats
+        }
+
+        /// The average queue in packets.
+        pub fn average_packets(&self) -> f64 {
+            self.state.avg
+        }
+    };
+}
+pub(super) use decision_calls;
+
+/// What a queue over a decision shows of itself.
+macro_rules! owned_queue_calls {
+    ($decision:ty) => {
+        /// The waiting packets.
+        pub fn fifo(&self) -> &$crate::LeakyFifo<H, S> {
+            &self.fifo
+        }
+
+        /// What decides.
+        pub fn decision(&self) -> &$decision {
+            &self.decision
+        }
+    };
+}
+pub(super) use owned_queue_calls;
+
+/// The calls of [`Discipline`] that follow from `self.decision`, over RED's average, and `self.fifo`.
+macro_rules! decided_queue_calls {
+    () => {
+        #[inline(always)]
+        fn dequeue<E: $crate::Env<H>>(&mut self, env: &mut E) -> Option<$crate::Packet<H>> {
+            let packet = depart(&mut self.fifo, &mut self.decision.stats);
+            if packet.is_none() {
+                self.decision.idle(env.now());
+            }
+            packet
+        }
+
+        decided_queue_calls!(except dequeue);
+    };
+    (except dequeue) => {
+        decided_queue_calls!(counters);
+
+        fn departures_change_internals(&self) -> bool {
+            false
+        }
+    };
+    (counters) => {
+        fn backlog(&self) -> $crate::Backlog {
+            self.fifo.backlog()
+        }
+
+        fn stats(&self) -> &$crate::Stats {
+            self.decision.stats()
+        }
+    };
+}
+pub(super) use decided_queue_calls;
+
+/// What becomes of an arrival for the cause given, and counts it: dropped; where the cause is RED's and the packet is
+/// ECN-capable, marked, but dropped when the buffer is full; queued when there is no cause.
+#[inline(always)]
+pub(crate) fn settle(
+    state: &mut RedState,
+    stats: &mut Stats,
+    decision: Option<DropCause>,
+    params: &RedParams,
+    meta: &Meta,
+    mut has_room: impl FnMut() -> bool,
+) -> Action {
+    match decision {
+        None if has_room() => return Action::Queue,
+        None => {}
+        Some(cause @ (DropCause::RedEarly | DropCause::RedForced)) if params.marks(meta.ecn) => {
+            if has_room() {
+                count_mark(stats, meta.len, cause);
+                return Action::Mark(cause);
+            }
+        }
+        Some(cause) => {
+            count_drop(stats, meta.len, cause);
+            return Action::Drop(cause);
+        }
+    }
+    count_drop(stats, meta.len, DropCause::Overflow);
+    state.overflowed();
+    Action::Drop(DropCause::Overflow)
+}
+
+/// RED without a queue: the caller owns the packets, and is given a decision for each arrival.
+#[derive(Clone, Debug)]
+pub struct RedDecision {
+    params: RedParams,
+    state: RedState,
+    stats: Stats,
+}
+
+impl RedDecision {
+    /// A queue that is empty at time 0.
+    ///
+    /// # Errors
+    /// A parameter is out of range.
+    pub fn new(params: RedParams) -> Result<Self, ParamError> {
+        params.validate()?;
+        Ok(Self { state: RedState::new(&params), stats: Stats::default(), params })
+    }
+
+    /// What becomes of an arrival at `queue`.
+    #[inline(always)]
+    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
+        let Self { params, state, stats } = self;
+        stats.arrived.packets += 1;
+        state.update(params, queue.packets(), env.now());
+        let decision = state.decision(params, queue.packets(), meta.len, env);
+        stats.arrived.bytes += u64::from(meta.len);
+        settle(state, stats, decision, params, meta, || queue.has_room(params.limit))
+    }
+
+    decision_calls!();
+}
+
 /// Random early detection over a FIFO.
 #[derive(Clone, Debug)]
 pub struct Red<H, S> {
-    params: RedParams,
-    queue: RedQueue<H, S>,
+    decision: RedDecision,
+    fifo: LeakyFifo<H, S>,
 }
 
 impl<H, S: Storage<Slot<H>>> Red<H, S> {
@@ -517,37 +651,25 @@ impl<H, S: Storage<Slot<H>>> Red<H, S> {
     /// # Errors
     /// A parameter is out of range, or `slots` are too few for `limit`.
     pub fn new(params: RedParams, slots: S) -> Result<Self, ParamError> {
-        params.validate()?;
-        let queue = RedQueue::new(&params, slots)?;
-        Ok(Self { params, queue })
+        let decision = RedDecision::new(params)?;
+        let fifo = fifo_in(slots, decision.params.limit)?;
+        Ok(Self { decision, fifo })
     }
 
-    /// The waiting packets.
-    pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.queue.fifo
-    }
+    owned_queue_calls!(RedDecision);
 }
 
 impl<H, S: Storage<Slot<H>>> Discipline<H> for Red<H, S> {
     #[inline(always)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        let (params, queue) = (&self.params, &mut self.queue);
-        queue.stats.arrived.packets += 1;
-        queue.state.update(params, queue.fifo.len(), env.now());
-        let decision = queue.state.decision(params, queue.fifo.len(), packet.meta.len, env);
-        queue.stats.arrived.bytes += u64::from(packet.meta.len);
-        queue.carry_out(decision, params, packet, env);
+        let action = self.decision.arrival(&packet.meta, &mut self.fifo, env);
+        carry_out(action, packet, &mut self.fifo, env);
     }
 
-    #[inline(always)]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.dequeue(env)
-    }
+    decided_queue_calls!();
 
-    red_queue_calls!(except dequeue);
-
-    fn departures_change_internals(&self) -> bool {
-        false
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.decision.average_packets())
     }
 }
 

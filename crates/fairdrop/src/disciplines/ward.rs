@@ -9,13 +9,14 @@
 //! section 3.1.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
+use super::outcome::{carry_out, count_drop, depart};
+use super::red::{decided_queue_calls, owned_queue_calls};
 use crate::contract::{
-    Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Packet, ParamError, Stats, Stream,
-    draw_below,
+    Action, Candidate, Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Meta, Packet,
+    ParamError, Stats, Stream, Waiting, draw_below,
 };
 use crate::declare::{Registered, facts, in_storage, params, words};
-use crate::storage::{LeakyFifo, Position, Slot, Storage};
+use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Steps of the weight between 0.0 and 1.0.
 const TENTHS: u32 = 10;
@@ -69,35 +70,85 @@ impl WardParams {
     }
 }
 
-/// WARD over a leaky FIFO.
+/// WARD without a queue: the caller owns the packets, and is given a decision for each arrival.
 #[derive(Clone, Debug)]
-pub struct Ward<H, S> {
+pub struct WardDecision {
     params: WardParams,
-    fifo: LeakyFifo<H, S>,
     stats: Stats,
 }
 
-impl<H, S: Storage<Slot<H>>> Ward<H, S> {
-    /// An empty queue in `slots` (see [`crate::slots_for`]).
+impl WardDecision {
+    /// A decision without state of its own.
     ///
     /// # Errors
-    /// A parameter is out of range, or `slots` are too few for `limit`.
-    pub fn new(params: WardParams, slots: S) -> Result<Self, ParamError> {
+    /// A parameter is out of range.
+    pub fn new(params: WardParams) -> Result<Self, ParamError> {
         params.validate()?;
-        let fifo = fifo_in(slots, params.limit)?;
-        Ok(Self { params, fifo, stats: Stats::default() })
+        Ok(Self { params, stats: Stats::default() })
     }
 
-    /// The waiting packets.
-    pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.fifo
+    /// What becomes of an arrival at `queue`; up to two waiting packets may be dropped ([`Waiting::discard`]).
+    #[inline]
+    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
+        self.stats.arrived.add(meta.len);
+        let cause = self.decide(meta.flow, queue, env).or_else(|| {
+            let has_room = queue.has_room(self.params.limit);
+            (!has_room).then_some(DropCause::Overflow)
+        });
+        let Some(cause) = cause else { return Action::Queue };
+        count_drop(&mut self.stats, meta.len, cause);
+        Action::Drop(cause)
+    }
+
+    /// A waiting packet of `len` bytes was transmitted: for the counters alone.
+    #[inline]
+    pub fn departed(&mut self, len: u32) {
+        self.stats.departed.add(len);
+    }
+
+    /// Counters by cause.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The cause that an arrival is dropped for by what it is compared with.
+    #[inline]
+    fn decide<H, E: Env<H>>(
+        &mut self,
+        flow: u64,
+        queue: &mut impl Waiting<H>,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        let waiting = queue.packets();
+        if !self.is_compared(waiting, env) {
+            return None;
+        }
+        let [i, j] = self.draw_two(queue, env).map(|place| {
+            let candidate = queue.candidate(place?, env);
+            self.stats.drawn += u64::from(candidate.is_some());
+            candidate
+        });
+        let of_arrival = |candidate: &Candidate<_>| candidate.flow == flow;
+        if i.as_ref().is_some_and(of_arrival) || j.as_ref().is_some_and(of_arrival) {
+            // All of the arrival's flow: three packets or two.
+            let matched = [i, j].into_iter().flatten().filter(of_arrival);
+            self.discard(matched, DropCause::MatchQueued, queue, env);
+            return Some(DropCause::MatchArriving);
+        }
+        let (i, j) = (i?, j?);
+        if i.flow != j.flow {
+            return None;
+        }
+        self.discard([i, j], DropCause::WardPairQueued, queue, env);
+        let is_full = waiting >= self.params.limit && self.params.full_case3 == FullCase3::Drop;
+        is_full.then_some(DropCause::Overflow)
     }
 
     /// Whether an arrival that finds `waiting` packets is compared. U is drawn as a whole number of tenths, which
     /// stands for the tenth above it, so "U is bigger than the weight" is "not below it", with exactly the stated
     /// probability; a U equal to the weight has none. Weights 0.0 and 1.0 decide without a random draw.
     #[inline]
-    fn is_compared<E: Env<H>>(&mut self, waiting: u32, env: &mut E) -> bool {
+    fn is_compared<H, E: Env<H>>(&mut self, waiting: u32, env: &mut E) -> bool {
         match self.params.tenths(waiting) {
             0 => false,
             TENTHS => true,
@@ -110,16 +161,16 @@ impl<H, S: Storage<Slot<H>>> Ward<H, S> {
     }
 
     /// Two different packets, uniformly; one when only one waits, fewer when the random source is stuck.
-    fn draw_two<E: Env<H>>(&mut self, env: &mut E) -> [Option<Position>; 2] {
-        let first = self.fifo.draw(env);
-        if self.fifo.len() < 2 {
-            self.stats.stuck_draws += u64::from(first.is_none() && !self.fifo.is_empty());
+    fn draw_two<H, W: Waiting<H>, E: Env<H>>(&mut self, queue: &mut W, env: &mut E) -> [Option<W::Place>; 2] {
+        let first = queue.draw(env);
+        if queue.packets() < 2 {
+            self.stats.stuck_draws += u64::from(first.is_none() && !queue.is_empty());
             return [first, None];
         }
         let mut redraws = 0;
-        // Nothing is removed between the draws, so the first position stays valid.
+        // Nothing is removed between the draws, so the first place stays valid.
         while first.is_some() && redraws <= MOST_REDRAWS {
-            let second = self.fifo.draw(env);
+            let second = queue.draw(env);
             if second.is_none() {
                 break;
             }
@@ -132,58 +183,55 @@ impl<H, S: Storage<Slot<H>>> Ward<H, S> {
         [first, None]
     }
 
-    /// The flow at `position`, reported to the host as a candidate.
     #[inline]
-    fn flow_at<E: Env<H>>(&mut self, position: Option<Position>, env: &mut E) -> Option<u64> {
-        let candidate = self.fifo.get(position?)?;
-        self.stats.drawn += 1;
-        env.drawn(candidate);
-        Some(candidate.meta.flow)
-    }
-
-    #[inline]
-    fn drop_queued<E: Env<H>>(&mut self, position: Option<Position>, cause: DropCause, env: &mut E) {
-        if let Some(packet) = position.and_then(|position| self.fifo.remove(position)) {
-            drop_packet(&mut self.stats, env, packet, cause);
+    fn discard<H, W: Waiting<H>, E: Env<H>>(
+        &mut self,
+        candidates: impl IntoIterator<Item = Candidate<W::Place>>,
+        cause: DropCause,
+        queue: &mut W,
+        env: &mut E,
+    ) {
+        for candidate in candidates {
+            queue.discard(candidate.place, cause, env);
+            count_drop(&mut self.stats, candidate.len, cause);
         }
     }
+}
+
+/// WARD over a leaky FIFO.
+#[derive(Clone, Debug)]
+pub struct Ward<H, S> {
+    decision: WardDecision,
+    fifo: LeakyFifo<H, S>,
+}
+
+impl<H, S: Storage<Slot<H>>> Ward<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: WardParams, slots: S) -> Result<Self, ParamError> {
+        let decision = WardDecision::new(params)?;
+        let fifo = fifo_in(slots, decision.params.limit)?;
+        Ok(Self { decision, fifo })
+    }
+
+    owned_queue_calls!(WardDecision);
 }
 
 impl<H, S: Storage<Slot<H>>> Discipline<H> for Ward<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.stats.arrived.add(packet.meta.len);
-        let waiting = self.fifo.len();
-        if self.is_compared(waiting, env) {
-            let [i, j] = self.draw_two(env);
-            let (flow_i, flow_j) = (self.flow_at(i, env), self.flow_at(j, env));
-            let arriving = Some(packet.meta.flow);
-            let (match_i, match_j) = (flow_i == arriving, flow_j == arriving);
-            if match_i || match_j {
-                // All of the arrival's flow: three packets or two.
-                self.drop_queued(i.filter(|_| match_i), DropCause::MatchQueued, env);
-                self.drop_queued(j.filter(|_| match_j), DropCause::MatchQueued, env);
-                drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
-                return;
-            }
-            if flow_i == flow_j && flow_i.is_some() {
-                self.drop_queued(i, DropCause::WardPairQueued, env);
-                self.drop_queued(j, DropCause::WardPairQueued, env);
-                if waiting >= self.params.limit && self.params.full_case3 == FullCase3::Drop {
-                    drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
-                    return;
-                }
-            }
-        }
-        append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
+        let action = self.decision.arrival(&packet.meta, &mut self.fifo, env);
+        carry_out(action, packet, &mut self.fifo, env);
     }
 
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
-        depart(&mut self.fifo, &mut self.stats)
+        depart(&mut self.fifo, &mut self.decision.stats)
     }
 
-    fifo_calls!();
+    decided_queue_calls!(counters);
 }
 
 #[cfg(test)]

@@ -10,19 +10,17 @@
 //! at up to one match in ten arrivals, the slab in caches where nearly half match, and the slab has no long step.
 //! `docs/decisions/leaky-fifo.md` has the figures and why the ring was kept.
 
-use crate::contract::env::{Env, MOST_REDRAWS, Stream, try_uniform_below};
+use crate::contract::decision::{Candidate, Waiting};
+use crate::contract::env::{Env, MOST_REDRAWS, Stream};
 use crate::contract::packet::Packet;
-use crate::contract::stats::Backlog;
+use crate::contract::stats::{Backlog, DropCause};
+use crate::storage::draws::{draw_slot, draw_slot_by_weight};
 
 /// One place of the storage that a host lends to a queue.
 pub type Slot<H> = Option<Packet<H>>;
 
 /// Holes tolerated beyond the number of live packets before the ring is closed up.
 const SLACK: usize = 8;
-
-/// Rejections after which a weighted draw walks the queue instead. The outcome does not depend on the way a draw ends,
-/// so the number changes the work and not the probabilities: `docs/decisions/weighted-draws.md`.
-const MOST_REJECTIONS: u32 = 64;
 
 /// Storage to lend to a queue of at most `limit` packets: a power of two with room for as many holes.
 pub const fn slots_for(limit: u32) -> usize {
@@ -219,15 +217,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
             return None;
         }
         self.close_up_if_leaky();
-        let span = self.span() as u64;
-        for _ in 0..=MOST_REDRAWS {
-            let offset = try_uniform_below(span, || env.random(stream)).ok()?;
-            let position = self.at(offset as usize);
-            if self.is_live(position) {
-                return Some(position);
-            }
-        }
-        None
+        let is_live = |offset| self.is_live(self.at(offset));
+        draw_slot(self.span(), is_live, || env.random(stream)).map(|offset| self.at(offset))
     }
 
     /// Reads the slots at which draws with `numbers` will end if a packet is pushed after each: all at once, so that
@@ -243,9 +234,6 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
 
     /// Draws a live packet with a probability exactly proportional to its weight, which is at most `most`; `None`
     /// when no packet weighs anything, or after [`MOST_REDRAWS`] numbers that none can be drawn by.
-    ///
-    /// Every slot counts as `most` places, and the packet fills as many as it weighs: a place is drawn
-    /// until it is a filled one. After `MOST_REJECTIONS` the queue is walked.
     pub fn draw_weighted<E: Env<H>>(
         &mut self,
         most: u32,
@@ -256,40 +244,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
             return None;
         }
         self.close_up_if_leaky();
-        let most = u64::from(most.max(1));
-        // At most 2^31 slots of 2^32 places.
-        let places = self.span() as u64 * most;
-        for _ in 0..MOST_REJECTIONS {
-            let place = try_uniform_below(places, || env.random(Stream::Candidate)).ok()?;
-            // One place each is the common case, and spares the divisions.
-            let (offset, rest) = if most == 1 { (place, 0) } else { (place / most, place % most) };
-            let position = self.at(offset as usize);
-            if self.get(position).is_some_and(|packet| rest < u64::from(weight(position, packet))) {
-                return Some(position);
-            }
-        }
-        self.walk_to_weighted(weight, env)
-    }
-
-    /// The draw of [`Self::draw_weighted`] by adding up: one random number, one or two walks from the head.
-    #[cold]
-    fn walk_to_weighted<E: Env<H>>(
-        &self,
-        weight: impl Fn(Position, &Packet<H>) -> u32,
-        env: &mut E,
-    ) -> Option<Position> {
-        let weight_at = |position| self.get(position).map_or(0, |packet| u64::from(weight(position, packet)));
-        let total: u64 = self.positions().map(weight_at).sum();
-        if total == 0 {
-            return None;
-        }
-        let mut left = try_uniform_below(total, || env.random(Stream::Candidate)).ok()?;
-        self.positions().find(|&position| {
-            let weight = weight_at(position);
-            let found = left < weight;
-            left = left.saturating_sub(weight);
-            found
-        })
+        let weight_at = |offset| {
+            let position = self.at(offset);
+            self.get(position).map_or(0, |packet| weight(position, packet))
+        };
+        let random = || env.random(Stream::Candidate);
+        draw_slot_by_weight(self.span(), most, weight_at, random).map(|offset| self.at(offset))
     }
 
     /// The packet with `rank` waiting packets before it. Closes the ring up when there are holes, which ends the
@@ -415,6 +375,74 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         }
         self.tail = self.head.wrapping_add(filled);
         self.holes = 0;
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Waiting<H> for LeakyFifo<H, S> {
+    type Place = Position;
+
+    #[inline(always)]
+    fn packets(&self) -> u32 {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        Self::is_empty(self)
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline(always)]
+    fn has_room(&mut self, limit: u32) -> bool {
+        Self::has_room(self, limit)
+    }
+
+    #[inline]
+    fn draw<E: Env<H>>(&mut self, env: &mut E) -> Option<Position> {
+        Self::draw(self, env)
+    }
+
+    fn draw_weighted<E: Env<H>>(
+        &mut self,
+        most: u32,
+        weight: impl Fn(Position, u32) -> u32,
+        env: &mut E,
+    ) -> Option<Position> {
+        Self::draw_weighted(self, most, |position, packet| weight(position, packet.meta.len), env)
+    }
+
+    fn at_rank(&mut self, rank: u32) -> Option<Position> {
+        Self::at_rank(self, rank)
+    }
+
+    fn places(&self) -> impl DoubleEndedIterator<Item = Position> {
+        self.positions()
+    }
+
+    #[inline]
+    fn candidate<E: Env<H>>(&self, place: Position, env: &mut E) -> Option<Candidate<Position>> {
+        let packet = self.get(place)?;
+        env.drawn(packet);
+        Some(Candidate { place, flow: packet.meta.flow, len: packet.meta.len })
+    }
+
+    #[inline(always)]
+    fn draw_candidate<E: Env<H>>(&mut self, env: &mut E) -> Option<Candidate<Position>> {
+        let (place, packet) = self.draw_packet(env)?;
+        env.drawn(packet);
+        Some(Candidate { place, flow: packet.meta.flow, len: packet.meta.len })
+    }
+
+    #[inline]
+    fn discard<E: Env<H>>(&mut self, place: Position, cause: DropCause, env: &mut E) -> Option<u32> {
+        let packet = self.remove(place)?;
+        let len = packet.meta.len;
+        env.dropped(packet, cause);
+        Some(len)
     }
 }
 
