@@ -13,7 +13,7 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: made playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-playground bench-shares bench-own bench-extension attack
+.PHONY: made playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi ns3 deny advisories sbom bench bench-scale bench-live bench-playground bench-shares bench-own bench-extension attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -224,6 +224,9 @@ schema: .venv/installed ## build/schema/scenario.json: the JSON Schema of a scen
 
 ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
+
+ns3: .venv/pip ffi ## the queue disc for ns-3, built and tested against PyPI's package ns3 in build/ns3 (a minute; see integrations/ns3/README.md)
+	@PYTHON=$(BIN)/python scripts/ns3.sh
 
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::
