@@ -50,9 +50,9 @@ def by_ns3(program: str, options: list[str], runs: int) -> list[dict[str, Any]]:
     ]
 
 
-def by_fairdrop(settings: list[str], runs: int) -> fairdrop.Result:
-    """The scenario with these settings under every discipline."""
-    return fairdrop.load(SCENARIO, ["seed=1", *settings]).compare(DISCIPLINES, seeds=runs, threads=1)
+def by_fairdrop(settings: list[str], disciplines: list[str], runs: int) -> fairdrop.Result:
+    """The scenario with these settings under each discipline."""
+    return fairdrop.load(SCENARIO, ["seed=1", *settings]).compare(disciplines, seeds=runs, threads=1)
 
 
 def column(result: fairdrop.Result, discipline: str, group: str, name: str) -> list[float]:
@@ -71,18 +71,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="UDP's share by ns-3's TCP and by fairdrop's")
     parser.add_argument("program", help="fairdrop-headline, as `make ns3` builds it")
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--disciplines", nargs="+", choices=DISCIPLINES, default=DISCIPLINES)
+    parser.add_argument("--option", action="append", default=[], help="of the program: --option=--ns3::...=...")
+    parser.add_argument("--set", action="append", default=[], help="of the scenario with era = linux")
     args = parser.parse_args()
     if args.runs < 2:
         parser.error("--runs is at least 2: an interval takes two runs")
-    scenario = by_fairdrop([], args.runs)
-    linux = by_fairdrop(["groups.tcp.era=linux"], args.runs)
+    scenario = by_fairdrop([], args.disciplines, args.runs)
+    linux = by_fairdrop(["groups.tcp.era=linux", *args.set], args.disciplines, args.runs)
     print("| UDP's share, % | ns-3's TCP | ns-3's TCP and queue disc | fairdrop | fairdrop, `era = \"linux\"` |")
     print("| --- | ---: | ---: | ---: | ---: |")
     arrivals = []
-    for discipline in DISCIPLINES:
-        options = [f"--Discipline={discipline}", f"--Parameters={PARAMETERS[discipline]}"]
+    for discipline in args.disciplines:
+        options = [f"--Discipline={discipline}", f"--Parameters={PARAMETERS[discipline]}", *args.option]
         ours = by_ns3(args.program, options, args.runs)
-        own = by_ns3(args.program, OWN[discipline], args.runs) if discipline in OWN else []
+        own = by_ns3(args.program, [*OWN[discipline], *args.option], args.runs) if discipline in OWN else []
         shares = [
             [run["udp_share_percent"] for run in ours],
             [run["udp_share_percent"] for run in own],
