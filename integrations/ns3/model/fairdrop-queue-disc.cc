@@ -14,6 +14,7 @@
 #include "ns3/queue.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
+#include "ns3/tag.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -49,6 +50,49 @@ DsField(const QueueDiscItem& item)
     item.GetUint8Value(QueueItem::IP_DSFIELD, field);
     return field;
 }
+
+/// The rate that an edge of CSFQ wrote on a packet, for the queues after it.
+class FairdropLabelTag : public Tag
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::FairdropLabelTag")
+                                .SetParent<Tag>()
+                                .SetGroupName("TrafficControl")
+                                .AddConstructor<FairdropLabelTag>();
+        return tid;
+    }
+
+    TypeId GetInstanceTypeId() const override
+    {
+        return GetTypeId();
+    }
+
+    uint32_t GetSerializedSize() const override
+    {
+        return sizeof m_label;
+    }
+
+    void Serialize(TagBuffer buffer) const override
+    {
+        buffer.WriteU16(m_label);
+    }
+
+    void Deserialize(TagBuffer buffer) override
+    {
+        m_label = buffer.ReadU16();
+    }
+
+    void Print(std::ostream& out) const override
+    {
+        out << "label=" << m_label;
+    }
+
+    uint16_t m_label = 0; ///< 0: none.
+};
+
+NS_OBJECT_ENSURE_REGISTERED(FairdropLabelTag);
 
 /// What a flow can be made of. Addresses of IPv4 take the first four bytes.
 struct Endpoints
@@ -581,6 +625,9 @@ FairdropQueueDisc::DoEnqueue(Ptr<QueueDiscItem> item)
     packet.flow = FlowOf(item);
     packet.cookie = ++m_arrivals;
     packet.len = item->GetSize();
+    FairdropLabelTag label;
+    item->GetPacket()->PeekPacketTag(label);
+    packet.label = label.m_label;
     packet.traffic_class = field >> 2;
     packet.ecn = field & 3;
     m_arriving = item;
@@ -612,6 +659,12 @@ FairdropQueueDisc::DoDequeue()
     if (status == FAIRDROP_STATUS_OK)
     {
         item = m_waiting->Take(packet.cookie);
+        if (packet.label > 0)
+        {
+            FairdropLabelTag label;
+            label.m_label = packet.label;
+            item->GetPacket()->ReplacePacketTag(label);
+        }
         if (packet.ecn == CONGESTION_EXPERIENCED && (DsField(*item) & 3) != CONGESTION_EXPERIENCED)
         {
             Mark(item, NextMarkReason());

@@ -62,14 +62,20 @@ UdpPacket(uint16_t port, uint32_t headerBytes)
 }
 
 Ptr<QueueDiscItem>
-Ipv4Item(uint16_t port, uint8_t ecn = NOT_ECT)
+Ipv4ItemFrom(const char* source, uint16_t port, uint8_t ecn = NOT_ECT)
 {
     Ipv4Header ip;
-    ip.SetSource("10.0.0.1");
+    ip.SetSource(source);
     ip.SetDestination("10.0.0.2");
     ip.SetProtocol(17);
     ip.SetTos(ecn);
     return Create<Ipv4QueueDiscItem>(UdpPacket(port, ip.GetSerializedSize()), Address(), IPV4, ip);
+}
+
+Ptr<QueueDiscItem>
+Ipv4Item(uint16_t port, uint8_t ecn = NOT_ECT)
+{
+    return Ipv4ItemFrom("10.0.0.1", port, ecn);
 }
 
 Ptr<QueueDiscItem>
@@ -416,8 +422,33 @@ class FlowsTestCase : public TestCase
         return order;
     }
 
+    /// Packets of a host with one flow among the first 40 that leave, when another has three flows.
+    static int64_t OfTheOther(const std::string& isolation)
+    {
+        auto disc = MakeDisc("cake", "isolation=" + isolation);
+        disc->Initialize();
+        for (int round = 0; round < 40; ++round)
+        {
+            for (uint16_t port : {1, 2, 3})
+            {
+                disc->Enqueue(Ipv4ItemFrom("10.0.0.1", port));
+            }
+            disc->Enqueue(Ipv4ItemFrom("10.0.0.3", 4));
+        }
+        int64_t count = 0;
+        for (int left = 0; left < 40; ++left)
+        {
+            count += PortOf(disc->Dequeue()) == 4;
+        }
+        Simulator::Destroy();
+        return count;
+    }
+
     void DoRun() override
     {
+        NS_TEST_EXPECT_MSG_EQ_TOL(OfTheOther("flows"), 10, 2, "CAKE shares among flows");
+        NS_TEST_EXPECT_MSG_EQ_TOL(OfTheOther("dual-srchost"), 20, 2, "CAKE shares among hosts");
+
         const std::vector<uint16_t> apart = Order(Ipv4Item, "FiveTuple", nullptr);
         const std::vector<uint16_t> together{1, 1, 1, 3, 3, 3};
         NS_TEST_EXPECT_MSG_EQ((apart == together), false, "ports are flows");
@@ -428,6 +459,47 @@ class FlowsTestCase : public TestCase
             NS_TEST_EXPECT_MSG_EQ((Order(Ipv6Item, key, nullptr) == together), true, key << " leaves ports out of IPv6");
         }
         NS_TEST_EXPECT_MSG_EQ((Order(Ipv4Item, "FiveTuple", CreateObject<ParityFilter>()) == together), true, "a filter comes first");
+    }
+};
+
+class LabelsTestCase : public TestCase
+{
+  public:
+    LabelsTestCase()
+        : TestCase("labels of an edge go to the next queue")
+    {
+    }
+
+  private:
+    /// Offers two queues in a row, the second of half the rate, one flow above its share and three below.
+    static uint32_t DroppedByLabel(const std::string& edge)
+    {
+        auto first = MakeDisc("csfq", "edge=" + edge);
+        auto second = MakeDisc("csfq", "edge=false limit=60p");
+        second->SetAttribute("LinkBandwidth", StringValue("5Mbps"));
+        first->Initialize();
+        second->Initialize();
+        for (uint32_t number = 0; number < 6000; ++number)
+        {
+            Simulator::Schedule(MicroSeconds(800 * number), [first, second, number] {
+                first->Enqueue(Ipv4Item(number % 2 == 0 ? 0 : number / 2 % 3 + 1));
+                second->Enqueue(first->Dequeue());
+                if (number % 2 == 0)
+                {
+                    second->Dequeue();
+                }
+            });
+        }
+        Simulator::Run();
+        const auto dropped = second->GetStats().GetNDroppedPackets("csfq");
+        Simulator::Destroy();
+        return dropped;
+    }
+
+    void DoRun() override
+    {
+        NS_TEST_EXPECT_MSG_GT(DroppedByLabel("true"), 100, "the second queue reads labels");
+        NS_TEST_EXPECT_MSG_EQ(DroppedByLabel("false"), 0, "without labels it drops by overflow alone");
     }
 };
 
@@ -488,6 +560,7 @@ class FairdropTestSuite : public TestSuite
         AddTestCase(new StreamsTestCase, Duration::QUICK);
         AddTestCase(new ShaperTestCase, Duration::QUICK);
         AddTestCase(new FlowsTestCase, Duration::QUICK);
+        AddTestCase(new LabelsTestCase, Duration::QUICK);
         AddTestCase(new ProblemsTestCase, Duration::QUICK);
     }
 };
