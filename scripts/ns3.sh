@@ -13,16 +13,16 @@ skip() {
 }
 
 command -v cmake >/dev/null || skip "there is no cmake"
+[ "$(uname -m)" = x86_64 ] || skip "the package ns3 $version is for x86-64"
 if [ ! -d "$package" ]; then
     # The wheel for one version of Python, whichever runs here: only its C++ side is used.
     "${PYTHON:-python3}" -m pip download --quiet --no-deps --only-binary :all: --python-version 3.11 \
         --platform manylinux_2_28_x86_64 --dest build/ns3 "ns3==$version" ||
-        skip "the package ns3 $version cannot be fetched (it is there for x86-64 only)"
+        skip "the package ns3 $version cannot be fetched"
     rm -rf "$package.new"
     "${PYTHON:-python3}" -m zipfile --extract build/ns3/ns3-$version-*.whl "$package.new"
     mv "$package.new" "$package"
 fi
-[ "$(uname -m)" = x86_64 ] || skip "the package ns3 $version is for x86-64"
 
 cmake -S integrations/ns3 -B "$module" -Dns3_DIR="$PWD/$package/ns3/lib64/cmake/ns3" >/dev/null
 MAKEFLAGS=--no-print-directory cmake --build "$module"
