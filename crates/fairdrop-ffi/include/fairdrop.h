@@ -44,7 +44,7 @@
 
 // Version of this interface. A program that was compiled with another one than fairdrop_abi_version() returns must not use
 // the library.
-#define FAIRDROP_ABI_VERSION 3
+#define FAIRDROP_ABI_VERSION 4
 
 // Version of the tables of plug-ins (fairdrop_plugin). The simulator takes those of versions 1 and 2 as well, and refuses others.
 #define FAIRDROP_PLUGIN_VERSION 3
@@ -298,6 +298,8 @@ typedef struct fairdrop_host {
     // Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). It finds the
     // packet's flow at both ends; NULL leaves that, so that each flow has its hosts to itself.
     void (*hosts)(void *context, const struct fairdrop_packet *packet, struct fairdrop_hosts *hosts);
+    // Zeros, which the library checks: members of later versions take their places.
+    size_t reserved[4];
 } fairdrop_host;
 
 // Packets and their bytes on the wire.
@@ -322,6 +324,8 @@ typedef struct fairdrop_counters {
     uint64_t drawn;
     // Draws given up because `host.random` repeats itself. Above 0 it is broken.
     uint64_t stuck_draws;
+    // Zeros: counters of later versions take their places.
+    uint64_t reserved[6];
 } fairdrop_counters;
 
 // A discipline. The texts are constants.
@@ -336,6 +340,8 @@ typedef struct fairdrop_discipline {
     const char *source;
     // Number of parameters, those of another discipline that it uses as well included.
     size_t parameters;
+    // Zeros: members of later versions take their places.
+    size_t reserved[2];
 } fairdrop_discipline;
 
 // A parameter of a discipline. The texts are constants.
@@ -363,6 +369,8 @@ typedef struct fairdrop_parameter {
     size_t words;
     // Most entries of a list; 0 where it takes none.
     size_t longest;
+    // Zeros: members of later versions take their places.
+    size_t reserved[2];
 } fairdrop_parameter;
 
 // A parameter of a plug-in, which scenarios set and the host checks.
@@ -641,5 +649,86 @@ uint64_t fairdrop_hash(uint64_t key_low,
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
+
+// Memory that is set aside when a program is compiled: FAIRDROP_CHOKE_BYTES(limit), and one such macro for each discipline,
+// is a constant that is at least fairdrop_size() for `limit` packets (1 to 8000000) and defaults for what else there is. Other
+// parameters may need more; fairdrop_init then says how much. With a shared library of a later version the same holds.
+//
+//     static FAIRDROP_MEMORY(block, FAIRDROP_CHOKE_BYTES(100));
+//     queue = fairdrop_init(block, sizeof block, &params, &host, &error);
+#define FAIRDROP_MEMORY(name, bytes) uint64_t name[((bytes) + 8 - 1) / 8]
+
+// Smallest power of two that is not below `n`; slots of a ring, and places of a table, for `limit` packets.
+#define FAIRDROP_POWER_OF_TWO(n) ( \
+    (n) <= 1u ? 1u : \
+    (n) <= 2u ? 2u : \
+    (n) <= 4u ? 4u : \
+    (n) <= 8u ? 8u : \
+    (n) <= 16u ? 16u : \
+    (n) <= 32u ? 32u : \
+    (n) <= 64u ? 64u : \
+    (n) <= 128u ? 128u : \
+    (n) <= 256u ? 256u : \
+    (n) <= 512u ? 512u : \
+    (n) <= 1024u ? 1024u : \
+    (n) <= 2048u ? 2048u : \
+    (n) <= 4096u ? 4096u : \
+    (n) <= 8192u ? 8192u : \
+    (n) <= 16384u ? 16384u : \
+    (n) <= 32768u ? 32768u : \
+    (n) <= 65536u ? 65536u : \
+    (n) <= 131072u ? 131072u : \
+    (n) <= 262144u ? 262144u : \
+    (n) <= 524288u ? 524288u : \
+    (n) <= 1048576u ? 1048576u : \
+    (n) <= 2097152u ? 2097152u : \
+    (n) <= 4194304u ? 4194304u : \
+    (n) <= 8388608u ? 8388608u : \
+    (n) <= 16777216u ? 16777216u : \
+    33554432u)
+#define FAIRDROP_SLOTS(limit) FAIRDROP_POWER_OF_TWO(2 * (size_t)(limit) + 8)
+#define FAIRDROP_PLACES(limit) FAIRDROP_POWER_OF_TWO((4 * (size_t)(limit) + 2) / 3)
+
+#define FAIRDROP_BLUE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_DROPTAIL_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_RED_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_RIO_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_BACK_CHOKE_MEMORY_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKE_HARDWARE_BYTES(limit) (20096 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKE_SERVICE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKEW_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_GCHOKE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_MLC_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_WARD_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COBALT_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CODEL_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_PIE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_AFD_BYTES(limit) (32320 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_AHAB_BYTES(limit) (102016 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_BLACK_BYTES(limit) (4032 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CARE_BYTES(limit) (17600 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COLLAR_BYTES(limit) (6400 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COLLAR_HOSTS_BYTES(limit) (10368 + 8 * (size_t)(limit) + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COLLAR_SPARSE_BYTES(limit) (6400 + 40 * (size_t)(limit))
+#define FAIRDROP_COLLARW_BYTES(limit) (6400 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CSFQ_BYTES(limit) (265856 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_FAIR_DROP_BYTES(limit) (331392 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_FLOW_VALVE_BYTES(limit) (10880 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_FRED_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit) + 24 * (size_t)FAIRDROP_PLACES(limit))
+#define FAIRDROP_PENALTY_BOX_BYTES(limit) (24192 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_RED_PD_BYTES(limit) (36480 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_SFB_BYTES(limit) (5184 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_SRED_BYTES(limit) (27712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_AFQ_BYTES(limit) (135552 + 40 * (size_t)(limit))
+#define FAIRDROP_CAKE_BYTES(limit) (167616 + 40 * (size_t)(limit))
+#define FAIRDROP_CEBINAE_BYTES(limit) (167616 + 40 * (size_t)(limit))
+#define FAIRDROP_CLASS_CHOKE_BYTES(limit) (4608 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_DRR_BYTES(limit) (3712 + 88 * (size_t)(limit) + 24 * (size_t)FAIRDROP_PLACES(limit))
+#define FAIRDROP_DUALPI2_BYTES(limit) (3712 + 40 * (size_t)(limit))
+#define FAIRDROP_FQ_BYTES(limit) (3712 + 256 * (size_t)(limit) + 48 * (size_t)FAIRDROP_PLACES(limit))
+#define FAIRDROP_FQ_CODEL_BYTES(limit) (102080 + 40 * (size_t)(limit))
+#define FAIRDROP_FQ_PIE_BYTES(limit) (102016 + 40 * (size_t)(limit))
+#define FAIRDROP_SFQ_BYTES(limit) (52864 + 56 * (size_t)(limit))
 
 #endif  /* FAIRDROP_H */

@@ -54,6 +54,8 @@ pub struct Discipline {
     pub source: *const c_char,
     /// Number of parameters, those of another discipline that it uses as well included.
     pub parameters: usize,
+    /// Zeros: members of later versions take their places.
+    pub reserved: [usize; 2],
 }
 
 /// A parameter of a discipline. The texts are constants.
@@ -82,6 +84,8 @@ pub struct Parameter {
     pub words: usize,
     /// Most entries of a list; 0 where it takes none.
     pub longest: usize,
+    /// Zeros: members of later versions take their places.
+    pub reserved: [usize; 2],
 }
 
 /// Texts of a discipline before those of its parameters: name, title, doc, source.
@@ -223,6 +227,7 @@ impl Described {
             high,
             words: words(self.spec).len(),
             longest: longest(self.spec.kind),
+            reserved: [0; 2],
         }
     }
 }
@@ -290,6 +295,7 @@ pub unsafe extern "C" fn fairdrop_discipline_at(index: usize, discipline: *mut D
         doc: c_text(first + 2),
         source: c_text(first + 3),
         parameters: parameters(info).count(),
+        reserved: [0; 2],
     };
     // SAFETY: not null, and the caller's to be written.
     unsafe { discipline.write(described) };

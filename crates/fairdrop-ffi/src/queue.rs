@@ -78,6 +78,8 @@ pub struct Host {
     /// Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). It finds the
     /// packet's flow at both ends; NULL leaves that, so that each flow has its hosts to itself.
     pub hosts: Option<unsafe extern "C" fn(context: *mut c_void, packet: *const Packet, hosts: *mut Hosts)>,
+    /// Zeros, which the library checks: members of later versions take their places.
+    pub reserved: [usize; 4],
 }
 
 /// Packets and their bytes on the wire.
@@ -106,6 +108,8 @@ pub struct Counters {
     pub drawn: u64,
     /// Draws given up because `host.random` repeats itself. Above 0 it is broken.
     pub stuck_draws: u64,
+    /// Zeros: counters of later versions take their places.
+    pub reserved: [u64; 6],
 }
 
 /// No call is running.
@@ -354,6 +358,10 @@ unsafe fn make(
     if host.flow_key.is_null() {
         return Err(Problem::Null("host.flow_key"));
     }
+    // What a later version takes from there would be left undone without a word.
+    if let Some(&set) = host.reserved.iter().find(|&&word| word != 0) {
+        return Err(Problem::Argument("host.reserved", set as u64, "0 in a library of this version"));
+    }
     // SAFETY: not null, and the caller promises two words there.
     let flow_key = unsafe { host.flow_key.cast::<[u64; 2]>().read() };
     if block.as_ptr().align_offset(FAIRDROP_ALIGN) != 0 {
@@ -460,6 +468,7 @@ pub unsafe extern "C" fn fairdrop_stats(queue: *const Queue, stats: *mut Counter
             marked: stats.marked_total().into(),
             drawn: stats.drawn,
             stuck_draws: stats.stuck_draws,
+            reserved: [0; 6],
         })
     };
     // SAFETY: the caller's promise.

@@ -2,7 +2,7 @@
 
 /// Version of this interface. A program that was compiled with another one than `fairdrop_abi_version()` returns must not
 /// use the library.
-pub const FAIRDROP_ABI_VERSION: u32 = 3;
+pub const FAIRDROP_ABI_VERSION: u32 = 4;
 
 /// The version of the interface that the library was built with.
 #[unsafe(no_mangle)]

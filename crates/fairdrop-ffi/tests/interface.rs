@@ -274,6 +274,12 @@ fn null_pointers_are_refused() {
             assert!(queue.is_null() && error.status == Status::BadArgument);
             assert_eq!(told(&error).1, format!("{what} is a null pointer"));
         }
+        let later = Host { reserved: [0, 7, 0, 0], ..own };
+        let (queue_of_later, error) = with_error(|error| {
+            fairdrop_init(block.as_mut_ptr().cast(), size, &raw const params, &raw const later, error)
+        });
+        assert!(queue_of_later.is_null() && error.status == Status::BadArgument);
+        assert_eq!(told(&error).1, "host.reserved = 7 is not valid: 0 in a library of this version");
         assert_eq!(fairdrop_enqueue(none.cast(), &raw const packet, 0), Status::BadArgument);
         assert_eq!(fairdrop_enqueue(queue, ptr::null(), 0), Status::BadArgument);
         assert_eq!(fairdrop_dequeue(none.cast(), 0, &raw mut packet), Status::BadArgument);

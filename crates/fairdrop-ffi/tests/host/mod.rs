@@ -175,7 +175,7 @@ static KEY: [u64; 2] = [0, 0];
 pub fn host() -> Host {
     let (context, flow_key) = (ptr::null_mut(), KEY.as_ptr());
     let (dropped, drawn) = (Some(dropped as _), Some(drawn as _));
-    Host { context, dropped, flow_key, random: None, drawn, seed: 0, queue: 0, hosts: None }
+    Host { context, dropped, flow_key, random: None, drawn, seed: 0, queue: 0, hosts: None, reserved: [0; 4] }
 }
 
 /// Packets and bytes in the order of a tuple.
