@@ -13,7 +13,8 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: made playground site test-site release semver dist dist-check dist-twice help demo fairdropd test test-rust test-python check release-check lint-only test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate pages docs reference schema images clean conformance test-golden-aarch64 header ffi ns3 deny advisories sbom bench bench-scale bench-live bench-playground bench-shares bench-own bench-extension attack
+# Every target with a description, and those below it that stand for others.
+.PHONY: made $(shell sed -n 's/^\([a-z0-9-]*\):.*##.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -227,6 +228,21 @@ ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 
 ns3: .venv/pip ffi ## the queue disc for ns-3, built and tested against PyPI's package ns3 in build/ns3 (a minute; see integrations/ns3/README.md)
 	@PYTHON=$(BIN)/python scripts/ns3.sh
+
+# Where `make install` puts the library: below DESTDIR, where a package is made.
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+DESTDIR ?=
+
+install: ffi ## the library for C, C++ and Go, with headers and fairdrop.pc: PREFIX=/usr/local, LIBDIR=lib, DESTDIR=
+	@$(PYTHON) scripts/c_library.py install --prefix "$(PREFIX)" --libdir "$(LIBDIR)" --destdir "$(DESTDIR)"
+
+test-c: .venv/dev ## the installed library under C, C++ and Go programs, its interface, and the page about it (a minute)
+	$(BIN)/python -m pytest tests/c
+	$(BIN)/python -m pytest tests/python/test_docs.py -k embed-in-c
+
+c-abi: .venv/dev ## crates/fairdrop-ffi/interface.txt, after additions to the C interface; names what breaks programs
+	$(BIN)/python scripts/c_abi.py --write
 
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::

@@ -7,6 +7,7 @@ number of lines, `...` inside a line for any text.
 A block whose paragraph above begins with a file name in code type and ends with a colon is that file. A comment
 `<!-- not run: REASON -->` above a block excludes it; a file is written all the same. Commands that set something up
 (`make`, `cargo`, `pip`, `git`) are not run; what `pip install` names is there from that line on, and no other package.
+`make ffi` and `make install` are run, and what a block of `export` says holds for the blocks that follow.
 
 Files below `crates` and `docs` are what a page adds to the program: they are written into a copy of the checkout, in
 which the tests of the page then run.
@@ -35,6 +36,7 @@ _FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE |
 _NOT_RUN = re.compile(r"<!-- not run: ([^>]+) -->\s*\Z")
 _FILE = re.compile(r"`([\w./-]+\.\w+)`.*:\s*\Z", re.DOTALL)
 _BUILDS = re.compile(r"^(?:make|cargo|(?:\S*/)?pip|git)\b", re.MULTILINE)
+_EXPORTED = re.compile(r"\b(\w+)=")
 _COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 # Long enough for a busy machine; only a command that hangs meets it.
 _PATIENCE = 600
@@ -153,8 +155,11 @@ class Place:
     def __init__(self, root: Path, directory: Path) -> None:
         """An empty directory with links to what a page names."""
         self.directory = directory
-        for name in ("scenarios", "tests", "crates", "conformance", "docs", "target", "Cargo.toml", "Cargo.lock"):
+        shown = ("scenarios", "tests", "crates", "conformance", "docs", "integrations", "target")
+        for name in (*shown, "Cargo.toml", "Cargo.lock"):
             (directory / name).symlink_to(root / name)
+        self._root = root
+        self._exported: dict[str, str] = {}
         self.installed = Installed(root, directory / ".venv")
 
     def write(self, name: str, body: str) -> None:
@@ -167,6 +172,8 @@ class Place:
         """Exit status of a script and what a terminal shows of it."""
         path = f"{self.installed.python.parent}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", "MPLBACKEND": "agg", "COLUMNS": "100"}
+        # Go keeps what pkg-config said in another place, unless it is called differently.
+        environment |= {"CGO_CPPFLAGS": f"-I{self.directory}"} | self._exported
         done = subprocess.run(
             ["bash", "-e", "-c", script],
             cwd=self.directory,
@@ -180,10 +187,16 @@ class Place:
         )
         return done.returncode, done.stdout
 
-    def build_for_c(self) -> None:
-        """The library for C, where a page has `make ffi`."""
-        status, output = self.shell("make --directory=$(readlink -f crates/..) ffi")
+    def make(self, body: str) -> None:
+        """A command `make` of the page, which the checkout does."""
+        status, output = self.shell(re.sub(r"^make\b", f"make --directory={self._root}", body, flags=re.MULTILINE))
         assert status == 0, output
+
+    def export(self, body: str) -> None:
+        """Variables for the commands that follow."""
+        status, output = self.shell(body + "".join(f'echo "{name}=${name}"\n' for name in _EXPORTED.findall(body)))
+        assert status == 0, output
+        self._exported |= dict(line.split("=", 1) for line in output.splitlines())
 
     @cached_property
     def _interpreter(self) -> Interpreter:

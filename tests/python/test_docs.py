@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
+import warnings
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,12 @@ def follow(block, place, outputs):
     where = f"line {block.line}"
     if block.language == "sh":
         place.installed.install(*requirements_of(block.body))
-    if block.body.startswith("make ffi"):
-        place.build_for_c()
+    if re.match("make (?:ffi|install)", block.body):
+        place.make(block.body)
+    elif block.body.startswith("export "):
+        place.export(block.body)
+    elif re.search(r"^go ", block.body, re.MULTILINE) and shutil.which("go") is None:
+        warnings.warn(f"{where}: not run, since there is no go", stacklevel=1)
     elif block.changes_the_checkout:
         return
     elif block.file and block.language not in ("sh", "console"):

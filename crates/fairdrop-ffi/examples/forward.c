@@ -6,8 +6,8 @@
  * Datagrams to port LISTEN leave for port TO at RATE bit/s; LISTEN 0 takes a free port, which is printed. A flow is what comes
  * from one address and port. SIGINT or SIGTERM ends it, and it prints what happened to the packets of each sender, and why.
  *
- * Build: make ffi
- *        cc -std=c99 -Icrates/fairdrop-ffi/include crates/fairdrop-ffi/examples/forward.c target/c/libfairdrop_ffi.a -o forward
+ * Build: make install PREFIX=/usr/local
+ *        cc -std=c99 crates/fairdrop-ffi/examples/forward.c $(pkg-config --cflags --libs fairdrop) -o forward
  *
  * Nothing is allocated: packets wait in a pool of fixed size, and the queue lives in a static block.
  */

@@ -1,0 +1,3 @@
+module fairdrop.invalid/fairdrop
+
+go 1.21

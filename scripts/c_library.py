@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""The library as C programs install it: libfairdrop.a, libfairdrop.so, headers and fairdrop.pc.
+
+    python scripts/c_library.py install --prefix /usr/local [--libdir lib] [--destdir DIR]   (make install)
+
+What rustc makes is an archive of three hundred members: one is the library, the others are the compiler's own helpers,
+in a form that other tools may not read. Here that one is taken out, its thousands of sections are joined, and all names
+but ``fairdrop_*`` are hidden. The shared object is linked from the same object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CRATE = ROOT / "crates" / "fairdrop-ffi"
+HEADERS = (CRATE / "include" / "fairdrop.h", CRATE / "include" / "fairdrop.hpp")
+# One section of each kind, in place of one for each function and each constant.
+JOIN = """\
+SECTIONS {
+  .text : { *(.text .text.*) }
+  .rodata : { *(.rodata .rodata.*) }
+  .data.rel.ro : { *(.data.rel.ro .data.rel.ro.*) }
+  .data : { *(.data .data.*) }
+  .bss : { *(.bss .bss.*) }
+  .eh_frame : { *(.eh_frame) }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Commands of a toolchain."""
+
+    linker: tuple[str, ...]
+    objcopy: tuple[str, ...]
+    archiver: tuple[str, ...]
+    # Links shared objects with the C library.
+    compiler: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Library:
+    """Files of the library."""
+
+    archive: Path
+    shared: Path
+
+
+def native() -> Tools:
+    """The tools of this machine: a C compiler and the binutils that come with it."""
+    compiler = os.environ.get("CC", "cc")
+    return Tools(("ld",), ("objcopy",), ("ar",), tuple(compiler.split()))
+
+
+def main() -> None:
+    """Command line of the script."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("command", choices=["build", "install"], help="what to do: build target/c, or install as well")
+    parser.add_argument("--prefix", default="/usr/local", help="where the library will be found (/usr/local)")
+    parser.add_argument("--libdir", default="lib", help="folder of libraries below the prefix, or a whole path (lib)")
+    parser.add_argument("--includedir", default="include", help="folder of headers, likewise (include)")
+    parser.add_argument("--destdir", default="", metavar="DIR", help="written below DIR, for packages")
+    options = parser.parse_args()
+    if not re.fullmatch(r"/\S*", options.prefix):
+        parser.error(
+            f"--prefix = {options.prefix!r} is not valid: a path from the root without spaces, such as /usr/local"
+        )
+    for name in ("libdir", "includedir"):
+        if ".." in Path(found := getattr(options, name)).parts or re.search(r"\s", found):
+            parser.error(f"--{name} = {found!r} is not valid: a folder below the prefix, or a path from the root")
+    if sys.platform != "linux":
+        sys.exit("c_library: libraries are made for Linux only; valid: make ffi, and link target/c/libfairdrop_ffi.a")
+    rust = ROOT / "target" / "c"
+    library = build(rust / "libfairdrop_ffi.a", rust / "package", native())
+    if options.command == "install":
+        prefix = Path(options.prefix)
+        for path in install(library, options.destdir, prefix, prefix / options.libdir, prefix / options.includedir):
+            print(path)
+
+
+def build(from_rust: Path, out: Path, tools: Tools) -> Library:
+    """Make the archive and the shared object of ``from_rust``, the archive that rustc made."""
+    if not from_rust.exists():
+        sys.exit(f"c_library: {from_rust} is not there; valid: what `make ffi` builds")
+    out.mkdir(parents=True, exist_ok=True)
+    library = Library(out / "libfairdrop.a", out / f"libfairdrop.so.{version()}")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "rust.o").write_bytes(own_member(from_rust.read_bytes()))
+        (place / "join.ld").write_text(JOIN, encoding="utf-8")
+        run([*tools.linker, "-r", "-T", "join.ld", "-o", "joined.o", "rust.o"], place)
+        hide = ["--wildcard", "--keep-global-symbol=fairdrop_*", "--strip-unneeded"]
+        run([*tools.objcopy, *hide, "--remove-section=.comment", "joined.o", "fairdrop.o"], place)
+        # D: no times and no users in it.
+        run([*tools.archiver, "rcsD", "libfairdrop.a", "fairdrop.o"], place)
+        options = [
+            "-shared",
+            "-nostartfiles",
+            f"-Wl,-soname,{soname()}",
+            "-Wl,-z,defs",
+            "-Wl,-z,relro,-z,now",
+            "-Wl,--gc-sections,-s",
+        ]
+        run([*tools.compiler, *options, "-o", library.shared.name, "fairdrop.o", "-lc"], place)
+        for path in (library.archive, library.shared):
+            shutil.move(place / path.name, path)
+    return library
+
+
+def own_member(archive: bytes) -> bytes:
+    """The member of an archive that defines the interface; all others are helpers that it may call."""
+    found = [(name, content) for name, content in members(archive) if re.match(r"fairdrop_ffi[-.]", name)]
+    if len(found) != 1:
+        names = ", ".join(name for name, _ in found) or "none"
+        sys.exit(
+            f"c_library: the archive has {names} as members of its own; valid: one (profile c has one unit of code)"
+        )
+    return found[0][1]
+
+
+def members(archive: bytes) -> list[tuple[str, bytes]]:
+    """Names and contents of an archive in the format of System V and GNU."""
+    found, long_names, at = [], b"", 8
+    while at + 60 <= len(archive):
+        name, size = archive[at : at + 16].decode().rstrip(), int(archive[at + 48 : at + 58])
+        content = archive[at + 60 : at + 60 + size]
+        at += 60 + size + size % 2
+        if name == "//":
+            long_names = content
+        elif re.fullmatch(r"/\d+", name):
+            start = int(name[1:])
+            found.append((long_names[start : long_names.index(b"/\n", start)].decode(), content))
+        elif name not in ("/", "/SYM64/"):
+            found.append((name.rstrip("/"), content))
+    return found
+
+
+def install(library: Library, destdir: str, prefix: Path, libdir: Path, includedir: Path) -> list[Path]:
+    """Copy everything below ``destdir``; returns what was written."""
+    files = {libdir / library.archive.name: library.archive, libdir / library.shared.name: library.shared}
+    files |= {includedir / header.name: header for header in HEADERS}
+    written = []
+    for place, source in files.items():
+        path = Path(f"{destdir}{place}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Programs that run keep the file that they have open.
+        path.unlink(missing_ok=True)
+        shutil.copyfile(source, path)
+        path.chmod(0o644)
+        written.append(path)
+    for name, target in links(library).items():
+        path = Path(f"{destdir}{libdir / name}")
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+        written.append(path)
+    path = Path(f"{destdir}{libdir / 'pkgconfig' / 'fairdrop.pc'}")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(description(str(prefix), below(libdir, prefix), below(includedir, prefix)), encoding="utf-8")
+    path.chmod(0o644)
+    return [*written, path]
+
+
+def links(library: Library) -> dict[str, str]:
+    """Names under which the shared object is found: by programs that run, and by the linker."""
+    return {soname(): library.shared.name, "libfairdrop.so": soname()}
+
+
+def description(prefix: str, libdir: str = "${prefix}/lib", includedir: str = "${prefix}/include") -> str:
+    """What pkg-config reads."""
+    template = (ROOT / "packaging" / "fairdrop.pc.in").read_text(encoding="utf-8")
+    values = {"prefix": prefix, "libdir": libdir, "includedir": includedir, "version": version()}
+    return re.sub(r"@(\w+)@", lambda found: values[found[1]], template)
+
+
+def below(path: Path, prefix: Path) -> str:
+    """A path as fairdrop.pc says it."""
+    return f"${{prefix}}/{path.relative_to(prefix)}" if path.is_relative_to(prefix) else str(path)
+
+
+def version() -> str:
+    """The version of the workspace."""
+    found: str = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
+    return found
+
+
+def soname() -> str:
+    """Name that programs ask for: the major version, within which they keep running (docs/reference/c-abi.md)."""
+    return f"libfairdrop.so.{version().partition('.')[0]}"
+
+
+def run(command: list[str], place: Path) -> None:
+    """Run a tool in a folder; ends the program if it fails."""
+    try:
+        done = subprocess.run(command, cwd=place, check=False)
+    except FileNotFoundError:
+        sys.exit(f"c_library: {command[0]} is not there; valid: a C compiler and binutils (CC names the compiler)")
+    if done.returncode:
+        sys.exit(f"c_library: {' '.join(command)} failed ({done.returncode})")
+
+
+if __name__ == "__main__":
+    main()
