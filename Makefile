@@ -13,8 +13,8 @@ QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py suppl
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-# Every target with a description, and those below it that stand for others.
-.PHONY: made $(shell sed -n 's/^\([a-z0-9-]*\):.*##.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+# No target is a file but those that begin with a dot.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -42,7 +42,7 @@ release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak
 	scripts/fuzz.sh 600
 	scripts/mutants.sh
 
-dist: .venv/dist ## what is released, in dist/: wheels, sources, fairdropd as one static program and for Debian, for x86-64, 64-bit Arm and RISC-V
+dist: .venv/dist ## what is released, in dist/: wheels, sources, fairdropd and the C library, for Debian as well, for x86-64, 64-bit Arm and RISC-V
 	$(BIN)/python scripts/dist.py
 
 release: .venv/dist ## what goes with the packages of dist/: notes, checksums, provenance, metadata; publishes nothing, names what is missing
@@ -52,7 +52,7 @@ semver: ## the interfaces of the stable crates beside those of the last release 
 	@scripts/semver.sh
 
 dist-check: .venv/dist ## the wheel and fairdropd for x86-64 in an empty environment: README's commands, the Debian package (ten minutes)
-	$(BIN)/python scripts/dist.py wheel sdist fairdropd --architecture x86_64
+	$(BIN)/python scripts/dist.py wheel sdist fairdropd c --architecture x86_64
 	$(BIN)/python -m pytest tests/packages
 
 dist-twice: .venv/dist ## all packages, and the crates, built twice: the same bytes

@@ -24,6 +24,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CRATE = ROOT / "crates" / "fairdrop-ffi"
 HEADERS = (CRATE / "include" / "fairdrop.h", CRATE / "include" / "fairdrop.hpp")
+# All that a shared object shows.
+EXPORTS = "{ global: fairdrop_*; local: *; };\n"
+# What helpers of rustc refer to for panics that unwind. None does in this profile.
+PERSONALITY = "void rust_eh_personality(void);\nvoid rust_eh_personality(void) { __builtin_trap(); }\n"
 # One section of each kind, in place of one for each function and each constant.
 JOIN = """\
 SECTIONS {
@@ -46,6 +50,8 @@ class Tools:
     archiver: tuple[str, ...]
     # Links shared objects with the C library.
     compiler: tuple[str, ...]
+    # Whether the helpers of rustc take the place of the compiler's own.
+    helpers_of_rust: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,22 @@ def native() -> Tools:
     """The tools of this machine: a C compiler and the binutils that come with it."""
     compiler = os.environ.get("CC", "cc")
     return Tools(("ld",), ("objcopy",), ("ar",), tuple(compiler.split()))
+
+
+def for_any(architecture: str) -> Tools:
+    """Tools that need nothing of the machine they run on: linker and objcopy are rustc's, the rest is Zig's.
+
+    The shared object asks for glibc 2.17, as old as that of the Python wheels.
+    """
+    sysroot = Path(told("rustc", "--print", "sysroot"))
+    (host,) = re.findall(r"^host: (.*)$", told("rustc", "--version", "--verbose"), re.MULTILINE)
+    place = sysroot / "lib" / "rustlib" / host / "bin"
+    # It is linked with a library of the toolchain, and not told where that is.
+    objcopy = ("env", f"LD_LIBRARY_PATH={sysroot / 'lib'}", str(place / "rust-objcopy"))
+    zig = (sys.executable, "-m", "ziglang")
+    linked = (*zig, "cc", "-target", f"{architecture}-linux-gnu.2.17")
+    # Zig's own helpers have a memcpy, which would be preferred to that of the C library.
+    return Tools((str(place / "rust-lld"), "-flavor", "gnu"), objcopy, (*zig, "ar"), linked, helpers_of_rust=True)
 
 
 def main() -> None:
@@ -103,15 +125,22 @@ def build(from_rust: Path, out: Path, tools: Tools) -> Library:
         run([*tools.objcopy, *hide, "--remove-section=.comment", "joined.o", "fairdrop.o"], place)
         # D: no times and no users in it.
         run([*tools.archiver, "rcsD", "libfairdrop.a", "fairdrop.o"], place)
-        options = [
-            "-shared",
-            "-nostartfiles",
-            f"-Wl,-soname,{soname()}",
-            "-Wl,-z,defs",
-            "-Wl,-z,relro,-z,now",
-            "-Wl,--gc-sections,-s",
-        ]
-        run([*tools.compiler, *options, "-o", library.shared.name, "fairdrop.o", "-lc"], place)
+        # All names are found when a program starts, and their addresses are then read-only.
+        settled = "-Wl,-z,defs,-z,relro,-z,now,--gc-sections,--version-script=exports"
+        options = ["-shared", "-nostartfiles", f"-Wl,-soname,{soname()}", settled]
+        (place / "exports").write_text(EXPORTS, encoding="utf-8")
+        helpers = []
+        if tools.helpers_of_rust:
+            (place / "personality.c").write_text(PERSONALITY, encoding="utf-8")
+            helpers = [
+                "-nodefaultlibs",
+                "-O2",
+                "-Wno-unused-command-line-argument",
+                "personality.c",
+                str(from_rust.resolve()),
+            ]
+        run([*tools.compiler, *options, "-o", "linked.so", "fairdrop.o", "-lc", *helpers], place)
+        run([*tools.objcopy, "--strip-all", "--remove-section=.comment", "linked.so", library.shared.name], place)
         for path in (library.archive, library.shared):
             shutil.move(place / path.name, path)
     return library
@@ -196,6 +225,11 @@ def version() -> str:
 def soname() -> str:
     """Name that programs ask for: the major version, within which they keep running (docs/reference/c-abi.md)."""
     return f"libfairdrop.so.{version().partition('.')[0]}"
+
+
+def told(*command: str) -> str:
+    """What a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def run(command: list[str], place: Path) -> None:

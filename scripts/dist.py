@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build what is released: Python wheels, the source distribution, fairdropd as one static program and for Debian.
+"""Build what is released: Python wheels, the source distribution, fairdropd and the C library, both for Debian as well.
 
 No path of the building machine goes into them, and the same commit gives the same bytes.
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import c_library
 import debian
 from package_readme import package_readme
 
@@ -41,7 +42,7 @@ WHEELS = ARCHITECTURES[:2]
 def main() -> None:
     """Command line of the script."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, free-threaded, sdist, fairdropd (all)")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, free-threaded, sdist, fairdropd, c (all)")
     parser.add_argument(
         "--architecture",
         action="append",
@@ -50,7 +51,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="where they are written (dist)")
     options = parser.parse_args()
-    builders = {"wheel": wheel, "free-threaded": free_threaded, "sdist": sdist, "fairdropd": fairdropd}
+    builders = {"wheel": wheel, "free-threaded": free_threaded, "sdist": sdist, "fairdropd": fairdropd, "c": c}
     if unknown := set(options.what) - set(builders):
         parser.error(f"what: {', '.join(sorted(unknown))}; valid: {', '.join(builders)}")
     options.out.mkdir(parents=True, exist_ok=True)
@@ -133,6 +134,32 @@ def program_wheel(program: Path, architecture: str, out: Path) -> Path:
     path = out / f"{name}-py3-none-{platform}.whl"
     write_wheel(path, files, f"{name}.dist-info/RECORD")
     return path
+
+
+def c(architecture: str, out: Path) -> Iterator[Path]:
+    """The C library for glibc 2.17 and newer: what ``make install`` installs, in a folder that may stand anywhere."""
+    if architecture not in WHEELS:
+        return
+    target = f"{architecture}-unknown-linux-gnu"
+    add_target(target)
+    options = ["--profile", "c", "--features", "panic-handler", "--crate-type", "staticlib", "--target", target]
+    environment = environment_of_builds() | {"CARGO_PROFILE_C_DEBUG": "false"}
+    run(["cargo", "rustc", "--locked", "--package", "fairdrop-ffi", *options], environment)
+    made = BUILD / target / "c"
+    library = c_library.build(made / "libfairdrop_ffi.a", made / "package", c_library.for_any(architecture))
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / f"libfairdrop-{version()}-linux-{architecture}"
+        c_library.install(library, str(tree), Path("/"), Path("/lib"), Path("/include"))
+        # Beside the libraries, wherever the folder stands.
+        anywhere = c_library.description("${pcfiledir}/../..")
+        (tree / "lib" / "pkgconfig" / "fairdrop.pc").write_text(anywhere, encoding="utf-8")
+        for name in ("LICENSE-APACHE", "LICENSE-MIT"):
+            shutil.copyfile(ROOT / name, tree / name)
+        path = out / f"{tree.name}.tar.gz"
+        write_archive(path, {f"{tree.name}/{each.relative_to(tree)}": each for each in tree.rglob("*") if each.is_file()})
+        yield path
+    if debian.is_possible():
+        yield from debian.library_packages(library, architecture, version(), time_of_commit(), out)
 
 
 def sdist(_: str, out: Path) -> Iterator[Path]:

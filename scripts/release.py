@@ -31,7 +31,10 @@ CRATES = (
     "fairdrop", "fairdrop-capture", "fairdrop-conformance", "fairdrop-ffi", "fairdrop-link", "fairdrop-config",
     "fairdrop-tcp", "fairdrop-extension", "fairdrop-sim", "fairdrop-live",
 )  # fmt: skip
-PACKAGES = ("fairdrop-*-abi3-*.whl", "fairdropd-*.whl", "fairdrop-*.tar.gz", "fairdropd-*-linux-*", "fairdropd_*.deb")
+PACKAGES = (
+    "fairdrop-*-abi3-*.whl", "fairdropd-*.whl", "fairdrop-*.tar.gz", "fairdropd-*-linux-*", "fairdropd_*.deb",
+    "libfairdrop-*-linux-*.tar.gz", "libfairdrop?_*.deb", "libfairdrop-dev_*.deb",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -131,10 +134,10 @@ def commands(version: str, packages: list[Path], out: Path) -> Iterator[str]:
     """What publishes the release."""
     yield f"git tag --sign v{version} && git push origin v{version}"
     yield from (f"cargo publish --package {crate}" for crate in CRATES)
-    wheels = [path for path in packages if path.suffix == ".whl" or path.name.endswith(".tar.gz")]
+    wheels = [path for path in packages if path.suffix == ".whl" or path.match("fairdrop-*.tar.gz")]
     yield f"twine upload {' '.join(str(path) for path in wheels)}"
     yield f"cosign attest-blob --predicate {out / 'provenance.intoto.json'} --type slsaprovenance1 PACKAGE"
-    yield f"upload {out / 'NOTES.md'}, {out / 'SHA256SUMS'} and the programs to the release v{version}"
+    yield f"upload {out / 'NOTES.md'}, {out / 'SHA256SUMS'} and the programs and libraries to the release v{version}"
     yield f"deposit the sources with {out / 'zenodo.json'}"
 
 

@@ -143,7 +143,7 @@ func New(discipline string, config Config) (*Queue, error) {
 	var key [2]uint64
 	if config.FlowKey != nil {
 		key = *config.FlowKey
-	} else if err := binary.Read(rand.Reader, binary.NativeEndian, &key); err != nil {
+	} else if err := binary.Read(rand.Reader, binary.LittleEndian, &key); err != nil {
 		return nil, fmt.Errorf("fairdrop: no random key: %w", err)
 	}
 	var failed C.fairdrop_error

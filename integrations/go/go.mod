@@ -1,3 +1,3 @@
 module fairdrop.invalid/fairdrop
 
-go 1.21
+go 1.19
