@@ -37,7 +37,7 @@ check: $(if $(wildcard .venv/dev),,.venv/dev) ## what is quick, while you work: 
 	cargo test --quiet --package fairdrop --lib
 	$(BIN)/python -m pytest $(QUICK)
 
-release-check: test-golden test-golden-aarch64 advisories embedded no-panic soak miri test-long dist-twice semver ## what takes a day, before a release
+release-check: test-c test-golden test-golden-aarch64 advisories embedded no-panic soak miri test-long dist-twice semver ## what takes a day, before a release
 	cargo build --release --workspace --exclude fairdrop-py --all-targets
 	scripts/fuzz.sh 600
 	scripts/mutants.sh

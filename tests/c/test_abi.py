@@ -139,6 +139,38 @@ def test_versions_allow_what_breaks(now: c_abi.Interface) -> None:
     ]
 
 
+def test_the_header_is_compared_with_the_last_release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    listing, header = tmp_path / "interface.txt", tmp_path / "fairdrop.h"
+    for name, value in {"ROOT": tmp_path, "LISTING": listing, "HEADER": header}.items():
+        monkeypatch.setattr(c_abi, name, value)
+
+    def run(text: str, *words: str) -> str:
+        header.write_text(text, encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", ["c_abi", *words])
+        try:
+            c_abi.main()
+        except SystemExit as ended:
+            return str(ended)
+        return ""
+
+    more = changed((VERSION, f"{VERSION}void fairdrop_more(int32_t value);\n"))
+    assert run(TEXT, "--write") == ""
+    commands = ("init", "-q"), ("add", "."), ("commit", "-qm", "first"), ("tag", "v0.1.0")
+    for words in commands:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True)
+    assert run(more) == "c_abi: interface.txt is not of this header: function fairdrop_more; valid: make c-abi"
+    assert run(more, "--write") == "" and run(more) == ""
+    # What was added since the release may go again; what was in it may not, even if the listing agrees.
+    assert run(TEXT, "--write") == ""
+    fewer = changed((f"enum fairdrop_status {TICK};\n", ""))
+    listing.write_text(c_abi.listed(of(fewer)), encoding="utf-8")
+    first, second = run(fewer, "--write").splitlines()
+    assert first.startswith("c_abi: function fairdrop_tick is gone")
+    assert second.startswith("c_abi: this breaks programs compiled with v0.1.0; valid: members in place of `reserved`")
+    assert "another major version" in second
+
+
 def test_bytes_are_those_of_the_compiler(now: c_abi.Interface, tmp_path: Path) -> None:
     compiler = tool("cc", "bytes are not compared with those of a compiler")
     if sys.maxsize < 2**32:

@@ -130,7 +130,7 @@ fn memory_macros() -> String {
         "\
 // Memory that is set aside when a program is compiled: FAIRDROP_CHOKE_BYTES(limit), and one such macro for each discipline,
 // is a constant that is at least fairdrop_size() for `limit` packets (1 to {most}) and defaults for what else there is. Other
-// parameters may need more; fairdrop_init then says how much. With a shared library of a later version the same holds.
+// parameters may need more, and so may a shared library that is newer than this header; fairdrop_init then says how much.
 //
 //     static FAIRDROP_MEMORY(block, FAIRDROP_CHOKE_BYTES(100));
 //     queue = fairdrop_init(block, sizeof block, &params, &host, &error);
