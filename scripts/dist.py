@@ -156,7 +156,8 @@ def c(architecture: str, out: Path) -> Iterator[Path]:
         for name in ("LICENSE-APACHE", "LICENSE-MIT"):
             shutil.copyfile(ROOT / name, tree / name)
         path = out / f"{tree.name}.tar.gz"
-        write_archive(path, {f"{tree.name}/{each.relative_to(tree)}": each for each in tree.rglob("*") if each.is_file()})
+        files = (each for each in tree.rglob("*") if each.is_file())
+        write_archive(path, {f"{tree.name}/{each.relative_to(tree)}": each for each in files})
         yield path
     if debian.is_possible():
         yield from debian.library_packages(library, architecture, version(), time_of_commit(), out)
