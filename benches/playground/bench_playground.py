@@ -2,8 +2,8 @@
 
     make bench-playground
 
-Each slider of the story is moved through its range, a step at a time, after as many moves that are not counted. Prints a table:
-median and 90th percentile in milliseconds.
+Each slider of the story is moved through its range, after as many moves that are not counted. Prints a table: median
+and 90th percentile in milliseconds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ MOVES = 20
 MOVE = """async ([id, moves]) => {
   const input = document.getElementById(id), panel = input.closest(".panel");
   const figure = panel.querySelector("figure:last-of-type");
-  const [from, to] = [Number(input.min), Number(input.max)], step = Number(input.step) || 1, steps = Math.round((to - from) / step);
+  const [from, to] = [Number(input.min), Number(input.max)];
+  const step = Number(input.step) || 1, steps = Math.round((to - from) / step);
   const times = [];
   for (let move = 0; move < 2 * moves; move++) {
     input.value = from + step * Math.round(steps * (move % moves) / (moves - 1));
@@ -58,13 +59,14 @@ def main() -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with browsers.chromium() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.on("pageerror", lambda error: sys.exit(f"bench: {error}"))
         page.goto(f"http://127.0.0.1:{server.server_port}/playground/index.html")
         page.locator("html[data-ready]").wait_for(state="attached")
         print("| slider | median | 90th percentile |\n| --- | ---: | ---: |")
         for name in page.evaluate("[...document.querySelectorAll('.panel input')].map(input => input.id)"):
             page.locator(f"#{name}").scroll_into_view_if_needed()
             times = page.evaluate(MOVE, [name, MOVES])
-            print(f"| {name} | {np.median(times):.0f} ms | {np.percentile(times, 90):.0f} ms |")
+            print(f"| {name} | {np.median(times):.0f} ms | {np.percentile(times, 90):.0f} ms |", flush=True)
     server.shutdown()
 
 

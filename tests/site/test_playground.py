@@ -111,6 +111,27 @@ def test_the_keyboard_moves_a_slider(opened: Any, slider: str, picture: str) -> 
     assert page.get_attribute(slider, "aria-valuetext") != words
 
 
+# Moves an input and waits for the picture that its panel draws last; errors of the page fail the test.
+MOVED = """([id, end]) => {
+  const input = document.getElementById(id), figure = input.closest(".panel").querySelector("figure:last-of-type");
+  return new Promise((resolve, reject) => {
+    addEventListener("unhandledrejection", event => reject(event.reason));
+    new MutationObserver(resolve).observe(figure, { childList: true });
+    input.value = input[end];
+    input.dispatchEvent(new Event("input"));
+  }).then(() => true);
+}"""
+
+
+def test_every_slider_of_the_story_reaches_its_ends(opened: Any) -> None:
+    page = opened()
+    sliders = page.locator(".panel input").evaluate_all("inputs => inputs.map(input => input.id)")
+    assert len(sliders) > 10
+    for slider in sliders:
+        for end in ("min", "max"):
+            assert page.evaluate(MOVED, [slider, end]), slider
+
+
 def test_a_panel_opens_in_the_playground(opened: Any) -> None:
     page = opened()
     page.click("section[data-name=per-flow] [data-open]")
