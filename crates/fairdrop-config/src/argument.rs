@@ -1,4 +1,4 @@
-//! Quantities as arguments of a command: read, or refused with what would be valid.
+//! Quantities as arguments of a command: read, or refused with the valid values.
 //!
 //! ```
 //! use fairdrop_config::argument::{rate_bps, seconds};

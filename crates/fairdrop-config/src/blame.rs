@@ -1,9 +1,10 @@
-//! Which setting makes a file wrong that is right without it.
+//! Finds the setting that makes a valid file invalid.
 
 use crate::problem::Problem;
 
-/// `problems` of a file with `settings`, where those that the file alone does not have are blamed on the first setting that
-/// brings them: who gave an option looks there and not at a line of the file. `read` gives the problems with other settings.
+/// `problems` of a file with `settings`, where problems that the file alone does not have are attributed to the first setting
+/// that causes them, so that the message names the option and not a line of the file. `read` gives the problems with other
+/// settings.
 pub fn blamed(
     problems: Vec<Problem>,
     settings: &[String],

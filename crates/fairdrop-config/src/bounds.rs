@@ -1,5 +1,5 @@
-//! How far a file may go that somebody else may have written: how large it is, how deep what it holds lies within each
-//! other, and how long its numbers are. Who reads a tree goes down into it, and a deep one would end the stack.
+//! Bounds on files from untrusted authors: size, depth of nesting, and length of numbers. Reading a tree is recursive, and a
+//! deep one would overflow the stack.
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::cell::{Cell, RefCell};
@@ -10,19 +10,19 @@ use toml_parser::lexer::TokenKind;
 
 /// Most bytes of a scenario, of a study, and of a definition of a paper: 16 MiB.
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
-/// Most tables and lists within each other. What is read here has five or six.
+/// Greatest depth of nested tables and lists. Files read here have five or six levels.
 pub const MAX_DEPTH: usize = 64;
-/// Most characters of a number. The longest that a program writes have 25; keys in digits have 20.
+/// Largest number of characters of a number. The longest that a program writes have 25; keys in digits have 20.
 pub const MAX_DIGITS: usize = 400;
 
-/// What passes a bound, and where.
+/// A violated bound, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beyond {
     /// Offset in the text.
     pub at: usize,
     /// Dotted path of the field, as far as it is known.
     pub field: String,
-    /// What it does.
+    /// Description of the violation.
     pub what: String,
     /// What would be valid.
     pub valid: String,
@@ -40,7 +40,7 @@ impl Beyond {
     }
 }
 
-/// Whether a TOML text keeps to the bounds, whatever else is wrong with it.
+/// Checks the bounds of a TOML text, even of one with other errors.
 ///
 /// # Errors
 /// The first place that does not; the depth is that of the deepest.
@@ -78,7 +78,7 @@ fn is_number(text: &str) -> bool {
     text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// A way through the tokens of a TOML text that knows how deep it is, and in which field.
+/// A walk through the tokens of a TOML text that keeps track of depth and field.
 struct Walk<'a> {
     text: &'a str,
     tokens: toml_parser::lexer::Lexer<'a>,
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How deep the last token lies.
+    /// Depth of the last token.
     fn depth(&self) -> usize {
         self.open.last().map_or(self.headers, |(depth, _)| *depth) + self.dots
     }
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Why a text is not JSON that can be read here.
+/// Reasons to refuse a JSON text.
 ///
 /// # Errors
 /// What passes a bound, or is no JSON, with the place.
@@ -189,7 +189,7 @@ pub fn check_json(text: &str) -> Result<(), String> {
     })
 }
 
-/// How deep tables and lists lie within each other.
+/// Depth of nested tables and lists.
 fn json_depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
     for byte in text.bytes() {
@@ -232,7 +232,7 @@ impl Path {
     }
 }
 
-/// Any value, which is looked at and left.
+/// Any value, which is traversed and discarded.
 #[derive(Clone, Copy)]
 struct Place<'a>(&'a Path);
 

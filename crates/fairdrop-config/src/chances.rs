@@ -11,7 +11,7 @@ const MOST_FILE_BYTES: u64 = 1 << 28;
 /// Reads the trace of a file.
 ///
 /// # Errors
-/// It cannot be read, or holds no trace: what would be valid, and why this is not.
+/// It cannot be read, or is not a trace: the valid format, and the reason.
 pub fn read_chances(path: &Path) -> Result<Chances, String> {
     let text = open_regular(path, MOST_FILE_BYTES).and_then(io::read_to_string);
     let read = text.map_err(|error| error.to_string());

@@ -1,15 +1,15 @@
-//! What a table of fields says of each: name, unit, range, default, source.
+//! Declaration of a field: name, unit, range, default, source.
 
 use fairdrop::{Kind, ParamSpec};
 
-/// What values a field takes.
+/// The kind and range of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FieldKind {
     /// As a parameter of a discipline.
     Param(Kind),
     /// A text without control characters.
     Text,
-    /// A text that stands in tables and messages: neither empty nor long, without control characters.
+    /// A text for tables and messages: neither empty nor long, without control characters.
     Name,
     /// Bit/s between the two, inclusive; written `"1mbit"` or as a number.
     Rate(f64, f64),
@@ -32,13 +32,13 @@ pub struct FieldSpec {
     pub name: &'static str,
     /// Empty where it has none.
     pub unit: &'static str,
-    /// What values it takes.
+    /// Its kind and range.
     pub kind: FieldKind,
     /// As it would be written; `None` for fields that must be given, `Some("")` for those that may be left out.
     pub default: Option<&'static str>,
     /// A sentence or two.
     pub doc: &'static str,
-    /// Where it comes from; empty where nobody has to be cited.
+    /// Source; empty where none need be cited.
     pub source: &'static str,
 }
 

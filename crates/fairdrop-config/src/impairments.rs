@@ -1,4 +1,4 @@
-//! What a path does to packets beside losing them one by one, as `NetEm` does: the table `impairments` of a link.
+//! Impairments of a path beside independent loss, as in `NetEm`: the table `impairments` of a link.
 
 use crate::field::{FieldKind, FieldSpec, HOUR, SWITCH, field};
 use crate::read::{Report, Section};

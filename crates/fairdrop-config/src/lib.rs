@@ -1,5 +1,5 @@
 //! Reader of configuration files: TOML of bounded size and depth, read by tables of fields, with every problem reported by
-//! line, field, value and valid values. Scenarios of the simulator and links of the daemon are read by it.
+//! line, field, value and valid values. It reads the simulator's scenarios and the daemon's links.
 //!
 //! ```
 //! let (tree, text) = fairdrop_config::read("rate = \"1mbit\"", "link.toml", &["rate=2mbit".into()]).unwrap();

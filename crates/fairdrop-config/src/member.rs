@@ -1,4 +1,4 @@
-//! What members of a list of tables are called in messages, and in the paths of settings: by their names.
+//! Names of members of a list of tables in messages and in the paths of settings.
 
 use crate::plain::{MAX_NAME, is_plain};
 use crate::tree::{Data, Node};

@@ -1,9 +1,9 @@
-//! Texts that a terminal shows as they are.
+//! Texts that a terminal shows unchanged.
 
-/// Most characters of a name.
+/// Largest number of characters of a name.
 pub const MAX_NAME: usize = 200;
 
-/// Whether a terminal shows `text` as it is: no controls, and no marks that reverse the direction of what follows.
+/// Whether a terminal shows `text` unchanged: no controls, and no marks that reverse the direction of what follows.
 pub fn is_plain(text: &str) -> bool {
     !text.chars().any(is_control)
 }

@@ -1,9 +1,9 @@
-//! What is wrong with what was read, said so that it can be mended.
+//! Problems of the input, with the information needed to correct them.
 
 use crate::plain::is_control;
 use std::fmt::{self, Write as _};
 
-/// Most characters of a value in a message.
+/// Largest number of characters of a value in a message.
 const MOST_SHOWN: usize = 400;
 
 /// Where a value was written.
@@ -17,7 +17,7 @@ pub enum Origin {
     Command,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     file: Box<str>,
@@ -41,7 +41,7 @@ impl Problem {
         }
     }
 
-    /// The same, with what was probably meant.
+    /// The same, with the value that was probably meant.
     #[must_use]
     pub fn meant(self, meant: Option<&str>) -> Self {
         Self { meant: meant.map(Into::into), ..self }
@@ -53,12 +53,12 @@ impl Problem {
         Self { origin: Origin::Setting(setting.to_owned()), ..self }
     }
 
-    /// Whether it is told of something that stands in the file.
+    /// Whether it concerns a line of the file.
     pub fn is_of_file(&self) -> bool {
         matches!(self.origin, Origin::Line(_))
     }
 
-    /// Whether both say the same, wherever it comes from.
+    /// Whether both report the same problem, from any source.
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.field, &self.value, &self.valid) == (&other.field, &other.value, &other.valid)
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is too long for a message, without its middle.
+/// A text too long for a message, without its middle.
 fn shortened(text: &str) -> String {
     let count = text.chars().count();
     if count <= MOST_SHOWN {
@@ -104,7 +104,7 @@ fn shortened(text: &str) -> String {
     format!("{}...{}", begin.collect::<String>(), end.collect::<String>())
 }
 
-/// Everything that is wrong with a file, in the order of its lines.
+/// All problems of a file, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 

@@ -60,7 +60,7 @@ fn with_tables(disciplines: &impl Disciplines) -> impl Iterator<Item = &'static 
     all(disciplines).filter(|info| !info.params.is_empty())
 }
 
-/// What is known of the discipline called `name`, in letters of either case, with hyphens or underscores.
+/// The description of the discipline called `name`, in either case, with hyphens or underscores.
 fn info(disciplines: &impl Disciplines, name: &str) -> Option<&'static DisciplineInfo> {
     all(disciplines)
         .find(|info| info.name == name)
@@ -135,7 +135,7 @@ impl<D: Disciplines> QueueConfig<D> {
         disciplines
     }
 
-    /// What ranges alone do not say: how the parameters of a discipline fit together, and with the limit.
+    /// Checks beyond ranges: consistency of a discipline's parameters with each other and with the limit.
     fn check(&self, info: &DisciplineInfo, section: &Section, report: &mut Report) {
         for (name, alias) in info.params.iter().filter_map(|spec| Some((spec.name, spec.alias?))) {
             if section.is_set(name) && section.is_set(alias.of) {
@@ -168,11 +168,11 @@ impl<D: Disciplines> QueueConfig<D> {
         }
     }
 
-    /// Reads the `[queue]` of a scenario text and nothing else of it, for hosts that have no network. Returns the
+    /// Reads only the `[queue]` of a scenario text, for hosts that have no network. Returns the
     /// text as well, settings applied.
     ///
     /// # Errors
-    /// Everything that is wrong, each with its line, field, value and what would be valid.
+    /// All problems, each with its line, field, value and valid values.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<(Self, String), Problems> {
         Self::parse_with(text, file, settings, &D::default())
     }
@@ -254,7 +254,7 @@ impl<D: Disciplines> QueueConfig<D> {
         tables.flat_map(|table| table.values.iter().cloned())
     }
 
-    /// What a reader should know of the chosen discipline before believing results.
+    /// Warning to readers of results about the chosen discipline, if any.
     pub fn warning(&self) -> Option<String> {
         let Warning { never, value, effect } = self.params(1_000_000)?.warning()?;
         let (name, limit) = (self.discipline, self.limit);

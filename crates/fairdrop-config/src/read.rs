@@ -1,4 +1,4 @@
-//! Reads tables by their field tables, and collects everything that is wrong with them.
+//! Reads tables by their field tables, and collects all problems.
 
 use crate::field::{FieldKind, FieldSpec};
 use crate::plain::{MAX_NAME, is_plain};
@@ -30,7 +30,7 @@ pub enum Value {
     Numbers(Vec<f64>),
     /// Times in seconds and rates in bit/s.
     RateSteps(Vec<(f64, f64)>),
-    /// A table that somebody else reads.
+    /// A table that other code reads.
     Table,
 }
 
@@ -54,14 +54,14 @@ impl Value {
 /// Problems found so far.
 #[derive(Debug)]
 pub struct Report {
-    /// What messages call the file.
+    /// Name of the file in messages.
     pub file: String,
-    /// What is wrong so far.
+    /// Problems so far.
     pub problems: Vec<Problem>,
 }
 
 impl Report {
-    /// Nothing is wrong yet.
+    /// No problem yet.
     pub fn new(file: &str) -> Self {
         Self { file: file.into(), problems: Vec::new() }
     }
@@ -71,12 +71,12 @@ impl Report {
         Path::new(&self.file).parent().unwrap_or(Path::new("")).join(name)
     }
 
-    /// Something is wrong with a field.
+    /// Reports a problem of a field.
     pub fn add(&mut self, origin: &Origin, field: &str, value: &str, valid: &str) {
         self.add_meant(origin, field, value, valid, None);
     }
 
-    /// The same; `meant` is what was probably meant.
+    /// The same; `meant` is the value that was probably meant.
     pub fn add_meant(&mut self, origin: &Origin, field: &str, value: &str, valid: &str, meant: Option<&str>) {
         self.problems.push(Problem::new(&self.file, origin.clone(), field, value, valid).meant(meant));
     }
@@ -178,7 +178,7 @@ impl Section {
         }
     }
 
-    /// What the field was given, or its default.
+    /// The value of the field, or its default.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name).map(|(value, _)| value).or_else(|| self.defaults.get(name))
     }
@@ -229,7 +229,7 @@ impl Section {
         }
     }
 
-    /// What the switch was given, or its default.
+    /// The value of the switch, or its default.
     pub fn switch(&self, name: &str) -> Option<bool> {
         match self.value(name) {
             Some(Value::Switch(on)) => Some(*on),
@@ -237,12 +237,12 @@ impl Section {
         }
     }
 
-    /// What the time was given, or its default.
+    /// The value of the time, or its default.
     pub fn time(&self, name: &str) -> Option<Time> {
         self.number(name).map(units::time)
     }
 
-    /// What the list of numbers was given, or its default.
+    /// The list of numbers, or its default.
     pub fn numbers(&self, name: &str) -> Option<&[f64]> {
         match self.value(name) {
             Some(Value::Numbers(numbers)) => Some(numbers),
@@ -260,7 +260,7 @@ impl Section {
         }
     }
 
-    /// What the list of names was given, or its default.
+    /// The list of names, or its default.
     pub fn names(&self, name: &str) -> Option<&[String]> {
         match self.value(name) {
             Some(Value::Names(names)) => Some(names),
@@ -296,7 +296,7 @@ pub fn valid(kind: FieldKind) -> String {
     }
 }
 
-/// The same for a value that is not valid: a quantity that was spelled otherwise is spelled for who wrote it.
+/// The same for a value that is not valid: for a misspelt quantity, the correct spelling is suggested.
 fn valid_beside(kind: FieldKind, data: &Data) -> String {
     let quantity = match kind {
         FieldKind::Rate(..) | FieldKind::Param(Kind::Rate(..)) => Some(Quantity::Rate),
@@ -401,7 +401,7 @@ fn names(data: &Data) -> Option<Value> {
 }
 
 impl FieldSpec {
-    /// The default, read as a file would be; `None` where there is none, or it is not valid.
+    /// The default, read like a file; `None` where there is none, or it is not valid.
     pub fn default_value(&self) -> Option<Value> {
         let text = self.default.filter(|text| !text.is_empty())?.trim_matches('"');
         let data = match (self.kind, text) {

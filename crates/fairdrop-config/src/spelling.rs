@@ -1,9 +1,9 @@
-//! What somebody probably meant who wrote a name otherwise than it is written.
+//! The name that was probably meant by a misspelt one.
 
 use crate::plain::MAX_NAME;
 use strsim::damerau_levenshtein;
 
-/// The name without what people write in more than one way: case, hyphens, underscores and spaces.
+/// The name normalised: without differences of case, hyphens, underscores and spaces.
 fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
 }

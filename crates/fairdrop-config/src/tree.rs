@@ -9,13 +9,13 @@ use toml_edit::{Document, DocumentMut, Item, Table, Value as TomlValue};
 /// One value and where it came from.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where it was written.
+    /// Its place in the input.
     pub origin: Origin,
-    /// What it is.
+    /// Its value.
     pub data: Data,
 }
 
-/// What a value is.
+/// A value.
 #[derive(Clone, Debug)]
 pub enum Data {
     /// A string.
@@ -43,7 +43,7 @@ impl Node {
         }
     }
 
-    /// The value as a person would write it, for messages.
+    /// The value in the notation of a file, for messages.
     pub fn shown(&self) -> String {
         match &self.data {
             Data::Text(text) => format!("{text:?}"),
@@ -62,7 +62,7 @@ impl Node {
 /// Reads TOML text.
 ///
 /// # Errors
-/// What is wrong with it first: it passes a bound, or is no TOML.
+/// The first problem: it violates a bound, or is not TOML.
 pub fn parse(text: &str, file: &str) -> Result<Node, Vec<Problem>> {
     check_toml(text).map_err(|beyond| vec![bound_problem(&beyond, text, file)])?;
     let document = Document::parse(text).map_err(|error| vec![syntax_problem(&error, text, file)])?;
@@ -73,7 +73,7 @@ pub fn parse(text: &str, file: &str) -> Result<Node, Vec<Problem>> {
 /// Reads TOML text and applies `path=value` settings to it. Returns the tree, and the text with the settings in it.
 ///
 /// # Errors
-/// Everything that is wrong with text and settings.
+/// All problems of text and settings.
 pub fn read(text: &str, file: &str, settings: &[String]) -> Result<(Node, String), Vec<Problem>> {
     let mut root = parse(text, file)?;
     let mut source: DocumentMut =
@@ -190,7 +190,7 @@ fn apply(root: &mut Node, source: &mut Item, setting: &str) -> Result<(), Proble
     Ok(())
 }
 
-/// Why a path leads nowhere: what is valid, and what was probably meant.
+/// The problem of a path without a target: the valid names, and the one that was probably meant.
 struct NoPlace {
     valid: String,
     meant: Option<String>,

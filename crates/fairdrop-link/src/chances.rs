@@ -16,10 +16,10 @@ pub struct Chances {
     times_ms: Box<[u64]>,
 }
 
-/// Why a trace cannot be used.
+/// Reasons to refuse a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// It holds no line.
+    /// It has no lines.
     #[error("it holds no delivery chance; valid: one time in whole milliseconds a line")]
     Empty,
     /// A line is no whole number of milliseconds.
@@ -42,7 +42,7 @@ pub enum TraceError {
         /// That of the line above.
         before: u64,
     },
-    /// All chances are at 0: the trace would go round without end at once.
+    /// All chances are at 0: the trace would repeat endlessly within an instant.
     #[error("its last time is 0 ms, so it has no length; valid: a last time of 1 ms or more")]
     NoLength,
 }
@@ -56,7 +56,7 @@ impl Chances {
     /// Reads a trace. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// It holds nothing, something else than times, or times that run backwards.
+    /// It is empty, has a line that is not a time, or has decreasing times.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut times_ms: Vec<u64> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -98,7 +98,7 @@ impl Chances {
         chances as f64 * f64::from(Self::BYTES) * 8.0 / to.since(from).seconds()
     }
 
-    /// When chance number `chance` comes, the trace repeated as often as needed.
+    /// Time of chance number `chance`, with the trace repeated as often as needed.
     pub fn time_of(&self, chance: u64) -> Time {
         let per_round = self.times_ms.len() as u64;
         let within = self.times_ms[(chance % per_round) as usize];
@@ -120,7 +120,7 @@ impl Chances {
     }
 }
 
-/// The clock of a transmitter that a trace paces: which chance comes next, and the bytes of it that packets have taken.
+/// The clock of a transmitter paced by a trace: the next chance, and the bytes of it that packets have used.
 #[derive(Clone, Debug)]
 pub struct TraceWire {
     chances: Arc<Chances>,
@@ -135,9 +135,8 @@ impl TraceWire {
         Self { chances, begun, chance: 0, used: 0 }
     }
 
-    /// A packet of `bytes` is first in line from `ready` on, when all before it have left: when its last byte leaves. It takes
-    /// what it needs of the chances that come, and leaves the rest to the next packet. A chance, or part of one, at which
-    /// nothing is in line is lost.
+    /// Departure time of the last byte of a packet of `bytes` that is first in the queue from `ready` on. It uses as many
+    /// chances as it needs, and the next packet has the rest. A chance, or part of one, without a waiting packet is lost.
     pub fn send(&mut self, ready: Time, bytes: u32) -> Time {
         let first = self.chances.at_or_after(ready.since(self.begun));
         if first > self.chance {

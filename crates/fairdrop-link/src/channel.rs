@@ -5,14 +5,14 @@ use crate::outcome::{Fate, Outcome};
 use alloc::collections::VecDeque;
 use fairdrop::Time;
 
-/// What happens to packets between the transmitter and the other end.
+/// Treatment of packets between the transmitter and the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Channel {
     /// Propagation delay.
     pub delay: Time,
     /// Probability with which a packet is lost, independently of others.
     pub loss: f64,
-    /// Everything else.
+    /// All other impairments.
     pub impairments: Impairments,
 }
 
@@ -27,11 +27,11 @@ pub(crate) enum Copies {
 #[derive(Debug)]
 pub(crate) struct Flight {
     channel: Channel,
-    /// It does nothing.
+    /// It delivers packets at once.
     is_ideal: bool,
     loss: Loss,
     impaired: Impaired,
-    /// What arrives at the other end, by the time of its arrival; of two at once, that which was sent first.
+    /// Packets that will arrive at the other end, by time of arrival, then in the order of sending.
     coming: VecDeque<Outcome>,
 }
 
@@ -88,7 +88,7 @@ impl Flight {
         self.coming.insert(place, outcome);
     }
 
-    /// When the next packet arrives.
+    /// Time of the next arrival.
     #[inline]
     pub fn next(&self) -> Option<Time> {
         self.coming.front().map(|outcome| outcome.at)
@@ -99,7 +99,7 @@ impl Flight {
         self.coming.pop_front()
     }
 
-    /// The packets that are under way, which are no longer.
+    /// Removes and returns the packets in flight.
     pub fn drain(&mut self) -> impl Iterator<Item = Outcome> {
         self.coming.drain(..)
     }

@@ -2,21 +2,21 @@
 
 use fairdrop::{Count, DropCause};
 
-/// Why a packet was dropped by the host rather than by the discipline.
+/// Cause of a drop by the host rather than by the discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum HostCause {
     /// No frame buffer was free.
     NoBuffer,
-    /// It is longer than a frame buffer.
+    /// The packet is longer than a frame buffer.
     TooLong,
-    /// The link lost it, as configured.
+    /// The link lost the packet, as configured.
     LinkLoss,
-    /// It waited, and the queue's limit was made smaller.
+    /// The packet waited when the queue's limit was reduced.
     Reconfigured,
-    /// The port could not take it.
+    /// The port could not accept the packet.
     Output,
-    /// It waited, or was on its way, when the link was stopped.
+    /// The packet waited, or was in flight, when the link was stopped.
     Shutdown,
 }
 
@@ -38,7 +38,7 @@ impl HostCause {
     }
 }
 
-/// Why a packet was dropped.
+/// Cause of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// By the discipline.
@@ -56,7 +56,7 @@ impl Cause {
         }
     }
 
-    /// How many there are.
+    /// Number of causes.
     pub const COUNT: usize = DropCause::COUNT + HostCause::ALL.len();
 
     /// Its place among all of them.
@@ -76,15 +76,15 @@ impl Cause {
 /// The counters of one link since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that came to the link.
+    /// Packets that arrived at the link.
     pub arrived: Count,
     /// Packets handed to the port at its end.
     pub delivered: Count,
-    /// Packets in the queue, in transmission, or on their way.
+    /// Packets in the queue, in transmission, or in flight.
     pub waiting: Count,
-    /// Second copies that the link has made of packets.
+    /// Duplicates made by the link.
     pub duplicated: Count,
-    /// Packets that left with a mark they did not come with.
+    /// Packets that the link marked.
     pub marked: Count,
     dropped: [Count; DropCause::COUNT],
     dropped_by_host: [Count; HostCause::ALL.len()],
@@ -107,7 +107,7 @@ impl Counters {
         })
     }
 
-    /// A packet of `len` bytes comes; it waits until it is delivered or dropped.
+    /// A packet of `len` bytes arrives; it counts as waiting until it is delivered or dropped.
     pub(crate) fn arrive(&mut self, len: u32) {
         self.arrived.add(len);
         self.waiting.add(len);
@@ -132,7 +132,7 @@ impl Counters {
         self.leave(len);
     }
 
-    /// A packet that was counted as delivered was not taken.
+    /// A packet that was counted as delivered was not accepted.
     pub(crate) fn undeliver(&mut self, len: u32) {
         self.delivered.packets -= 1;
         self.delivered.bytes -= u64::from(len);

@@ -1,4 +1,4 @@
-//! What a transmitter lends to its queue: random streams and the key of flows.
+//! The environment that a transmitter lends to its queue: random streams and the key of flows.
 
 use crate::random::queue_streams;
 use fairdrop::{Philox, Stream};
@@ -17,7 +17,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Candidates that come before [`Self::last_candidate`].
+    /// Number of candidates before [`Self::last_candidate`].
     pub const BEFORE_LAST_CANDIDATE: usize = AHEAD - 1;
 
     /// The environment of queue number `number`. `flow_key` is the key of tables by flow: secret, from the operating system's

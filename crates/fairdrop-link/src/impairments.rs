@@ -1,10 +1,10 @@
-//! What links do to packets that they carry: independent loss, bad phases, jitter, reordering, duplication, slots. Each of
-//! these has a random stream of its own, so that none shifts another.
+//! Impairments of packets on a link: independent loss, bad phases, jitter, reordering, duplication, slots. Each has its own
+//! random stream, so that none shifts another.
 
 use crate::random::{Purpose, of_link, uniform};
 use fairdrop::{Philox, Time};
 
-/// Impairments of a link beside independent loss, as those of `NetEm`.
+/// Impairments of a link beside independent loss, as in `NetEm`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairments {
     /// Probability with which a packet finds that a good link has become bad.
@@ -61,7 +61,7 @@ impl Loss {
         Self { probability, random: of_link(seed, link, Purpose::Loss) }
     }
 
-    /// Sets another probability; the random stream goes on.
+    /// Sets another probability; the random stream continues.
     pub fn set(&mut self, probability: f64) {
         self.probability = probability;
     }
@@ -101,7 +101,7 @@ impl Impaired {
         }
     }
 
-    /// Sets other impairments; phase and random streams go on, and no packet overtakes one that is under way.
+    /// Sets other impairments; phase and random streams continue, and no packet overtakes one in flight.
     pub fn set(&mut self, settings: Impairments) {
         self.settings = settings;
     }
@@ -129,7 +129,7 @@ impl Impaired {
         self.settings.duplicate > 0.0 && uniform(&mut self.duplication) < self.settings.duplicate
     }
 
-    /// When a packet arrives that would at `at`.
+    /// Arrival time of a packet that would arrive at `at` without impairments.
     pub fn arrival(&mut self, at: Time) -> Time {
         let Impairments { jitter, jitter_reorders, reorder, reorder_by, slot, .. } = self.settings;
         let mut there = at;

@@ -1,9 +1,9 @@
-//! One direction of a link in logical time: a queue discipline of the [`fairdrop`] crate, the transmitter that it feeds, and the
-//! way to the other end.
+//! One direction of a link in logical time: a queue discipline of the [`fairdrop`] crate, the transmitter that it feeds, and
+//! the path to the other end.
 //!
-//! Nothing here reads a clock, sleeps or does input and output: a [`Link`] computes when each packet leaves, arrives or is
-//! dropped from the times of arrivals alone. Its owner reports arrivals, lets time pass and takes the outcomes. A simulator
-//! does so as fast as it can, a daemon whenever it wakes up, and both see the same times.
+//! This crate reads no clock, never sleeps and does no input or output: a [`Link`] computes the time at which each packet
+//! leaves, arrives or is dropped from the times of arrivals alone. Its owner reports arrivals, advances the time and takes
+//! the outcomes. A simulator does so as fast as possible, a daemon whenever it wakes up, and both see the same times.
 //!
 //! ```
 //! use fairdrop::{AnyDiscipline, AnyParams, Heap, Meta, Time};
@@ -39,7 +39,7 @@
 //! # Ok::<(), fairdrop::ParamError>(())
 //! ```
 //!
-//! A simulator with an event loop of its own drives the inner pieces instead: a [`Transmitter`] event by event, watched by an
+//! A simulator that has its own event loop drives the inner pieces instead: a [`Transmitter`] event by event, watched by an
 //! [`Observer`], and [`Loss`] and [`Impaired`] for each packet that has left. Queues are a type parameter of each call, so
 //! that any [`fairdrop::Discipline`], and anything else that is a [`Queue`], will do.
 #![no_std]

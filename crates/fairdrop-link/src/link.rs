@@ -11,40 +11,40 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use fairdrop::{AnyDiscipline, Backlog, Discipline, Heap, Hosts, Meta, Packet, Time};
 
-/// What a link is made of, beside its queue.
+/// Configuration of a link, beside its queue.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// When packets may leave.
+    /// Pace of departures.
     pub pace: Pace,
-    /// What happens on the way to the other end.
+    /// Delay, loss and impairments on the path to the other end.
     pub channel: Channel,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Names the random streams beside the seed: links of one host have different ones.
     pub number: u32,
-    /// Key of the tables by flow; secret, from the operating system, unless nobody hostile sends.
+    /// Key of the tables by flow; secret, from the operating system, unless all senders are trusted.
     pub flow_key: [u64; 2],
-    /// Largest number of packets in the link, wherever: the room that is reserved.
+    /// Largest number of packets anywhere in the link, for which room is reserved.
     pub frames: u32,
 }
 
 /// One direction of a link in logical time.
 ///
-/// Departures are computed from arrivals and the pace. The owner reports arrivals ([`Link::arrive`]), lets time pass
-/// ([`Link::advance`]) up to [`Link::next_event`] or beyond it, and takes what happened from [`Link::outcomes`]; it may do so
-/// late, and the times stay the same.
+/// Departures are computed from arrivals and the pace. The owner reports arrivals ([`Link::arrive`]), advances the time
+/// ([`Link::advance`]) to [`Link::next_event`] or beyond, and takes the results from [`Link::outcomes`]; it may do so late,
+/// and the times stay the same.
 #[derive(Debug)]
 pub struct Link {
     queue: Exchangeable,
     transmitter: Transmitter<Ledger>,
-    /// When the packet in transmission left the queue, and when its last bit will have left.
+    /// Time at which the packet in transmission left the queue, and end of its transmission.
     taken: Time,
     done: Time,
     flight: Flight,
     clock: Time,
-    /// When something happens next if nothing arrives; [`Time::NEVER`] when nothing does.
+    /// Time of the next event without further arrivals; [`Time::NEVER`] if there is none.
     due: Time,
-    /// What the discipline still lists has been dropped.
+    /// The packets that the discipline still lists have been dropped.
     shut_down: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Link {
 #[derive(Debug)]
 struct Exchangeable {
     discipline: AnyDiscipline<u32, Heap>,
-    /// They go first.
+    /// They leave first.
     carried: VecDeque<Packet<u32>>,
     carried_bytes: u64,
 }
@@ -101,7 +101,7 @@ impl Queue for Exchangeable {
     }
 }
 
-/// Counters, and what became of packets.
+/// Counters, and outcomes of packets.
 #[derive(Debug)]
 struct Ledger {
     counters: Counters,
@@ -165,12 +165,12 @@ impl Link {
         }
     }
 
-    /// When something happens next if nothing arrives; `None`: never.
+    /// Time of the next event without further arrivals; `None`: never.
     pub fn next_event(&self) -> Option<Time> {
         (self.due != Time::NEVER).then_some(self.due)
     }
 
-    /// Lets time pass up to and including `until`.
+    /// Advances the time up to and including `until`.
     #[inline]
     pub fn advance(&mut self, until: Time) {
         if self.due <= until {
@@ -179,7 +179,7 @@ impl Link {
         self.clock = self.clock.max(until);
     }
 
-    /// What became of packets since this was last asked, in order. Its owner clears it.
+    /// Outcomes of packets, in order; the owner clears the list.
     pub fn outcomes(&mut self) -> &mut Vec<Outcome> {
         &mut self.transmitter.observer_mut().outcomes
     }
@@ -195,13 +195,13 @@ impl Link {
         }
     }
 
-    /// Something has changed that decides what happens next.
+    /// Recomputes the next event after a change.
     fn look_ahead(&mut self) {
         let [queue, there] = [self.next_at_queue(), self.flight.next()].map(|at| at.unwrap_or(Time::NEVER));
         self.due = queue.min(there);
     }
 
-    /// When the transmitter is done, or gets a packet that is held back.
+    /// Time at which the transmitter is done, or may take a held packet.
     fn next_at_queue(&self) -> Option<Time> {
         let discipline = &self.queue.discipline;
         match self.transmitter.sending() {
@@ -220,7 +220,7 @@ impl Link {
         self.started(now, done);
     }
 
-    /// The packet in transmission goes its way, and the next one into transmission: returns when that will be done.
+    /// The packet in transmission leaves, and the next one goes into transmission: returns the end of that transmission.
     fn pass_on(&mut self, now: Time) -> Option<Time> {
         let taken = self.taken;
         let outcome = |packet: &Packet<u32>| Outcome::of(packet, now, Fate::Delivered { taken, sent: now });
@@ -243,8 +243,8 @@ impl Link {
         self.transmitter.sent(&mut self.queue, now, &mut ()).1
     }
 
-    /// A packet has gone into transmission at `now`, and its last bit leaves at `done`. Where nothing happens on the way, a
-    /// packet that takes no time to send is at the other end at once, and the one behind it is next.
+    /// A packet has gone into transmission at `now`, and its last bit leaves at `done`. On an ideal path, a packet that takes
+    /// no time to send is at the other end at once, and the next one follows.
     fn started(&mut self, now: Time, mut done: Option<Time>) {
         while let Some(at) = done {
             (self.taken, self.done) = (now, at);
@@ -255,19 +255,19 @@ impl Link {
         }
     }
 
-    /// A packet of `len` bytes came that the host could not keep.
+    /// A packet of `len` bytes arrived that the host could not store.
     pub fn refuse(&mut self, len: u32, cause: HostCause) {
         let counters = &mut self.transmitter.observer_mut().counters;
         counters.arrive(len);
         counters.drop(len, Cause::Host(cause));
     }
 
-    /// A packet was reported as delivered, and the port could not take it after all.
+    /// A packet was reported as delivered, but the port could not accept it.
     pub fn undeliver(&mut self, len: u32) {
         self.transmitter.observer_mut().counters.undeliver(len);
     }
 
-    /// A packet of `len` bytes left with a mark that it did not come with.
+    /// The link marked a packet of `len` bytes.
     pub fn marked(&mut self, len: u32) {
         self.transmitter.observer_mut().counters.marked.add(len);
     }
@@ -277,13 +277,13 @@ impl Link {
         self.transmitter.set_pace(pace, now.max(self.clock));
     }
 
-    /// Sets another channel for packets that leave from now on; those under way keep their times, and none overtakes another
+    /// Sets another channel for packets that leave from now on; those in flight keep their times, and none overtakes another
     /// unless the impairments say so.
     pub fn set_channel(&mut self, channel: Channel) {
         self.flight.set(channel);
     }
 
-    /// Exchanges the discipline for an empty one, which begins anew. Packets that wait stay and leave first, in the order in
+    /// Exchanges the discipline for an empty one with fresh state. Packets that wait stay and leave first, in the order in
     /// which the old discipline lists them; those beyond `limit` are dropped from the tail.
     pub fn set_queue(&mut self, discipline: AnyDiscipline<u32, Heap>, limit: u32, now: Time) {
         let now = now.max(self.clock);
@@ -306,7 +306,7 @@ impl Link {
         self.look_ahead();
     }
 
-    /// Drops everything that is in it, for good.
+    /// Drops all packets in the link, finally.
     pub fn shut_down(&mut self, now: Time) {
         let now = now.max(self.clock);
         self.advance(now);
@@ -335,7 +335,7 @@ impl Link {
         &self.transmitter.observer().counters
     }
 
-    /// Packets and bytes that wait in the queue now, without the packet in transmission and those on their way.
+    /// Packets and bytes that wait in the queue now, without the packet in transmission and those in flight.
     pub fn backlog(&self) -> Backlog {
         if self.shut_down { Backlog::default() } else { self.queue.backlog() }
     }

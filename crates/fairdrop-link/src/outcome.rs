@@ -1,9 +1,9 @@
-//! What became of packets.
+//! Outcomes of packets.
 
 use crate::counters::Cause;
 use fairdrop::{Meta, Packet, Time};
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The owner's reference.
@@ -12,23 +12,23 @@ pub struct Outcome {
     pub meta: Meta,
     /// When it arrived at the link.
     pub arrived: Time,
-    /// When it happened, in logical time.
+    /// Logical time of the outcome.
     pub at: Time,
-    /// What happened.
+    /// Fate of the packet.
     pub fate: Fate,
 }
 
-/// What happened to a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It has reached the other end: the last outcome with its handle.
     Delivered {
-        /// When it left the queue: the beginning of its transmission.
+        /// Time at which it left the queue: the beginning of its transmission.
         taken: Time,
         /// When its last bit left the transmitter.
         sent: Time,
     },
-    /// The link has made two of it, and the first has reached the other end. The other follows as [`Fate::Delivered`].
+    /// The link has duplicated it, and the first copy has reached the other end. The other follows as [`Fate::Delivered`].
     Duplicated,
     /// It was dropped: the last outcome with its handle.
     Dropped(Cause),

@@ -5,7 +5,7 @@ use crate::wire::{Rate, Wire};
 use alloc::sync::Arc;
 use fairdrop::Time;
 
-/// What paces a link.
+/// Pace of a link.
 #[derive(Clone, Debug)]
 pub enum Pace {
     /// A packet leaves when it comes.
@@ -61,7 +61,7 @@ impl Pacer {
         }
     }
 
-    /// A packet of `bytes` goes into transmission at `ready`: when its last bit has left.
+    /// Departure time of the last bit of a packet of `bytes` that goes into transmission at `ready`.
     #[inline]
     pub fn send(&mut self, ready: Time, bytes: u32) -> Time {
         match self {

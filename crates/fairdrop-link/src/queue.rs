@@ -1,8 +1,8 @@
-//! What a transmitter asks of a queue, and what the queue asks of its host.
+//! The interface of a queue to a transmitter, and of its host to the queue.
 
 use fairdrop::{Backlog, Discipline, DropCause, Env, Hosts, Packet, Time};
 
-/// What packets are counted for that a user-defined discipline drops for a cause with a name of its own.
+/// Cause under which packets are counted that a user-defined discipline drops for a cause of its own.
 pub const NAMED: DropCause = DropCause::Filter;
 
 /// Values that a queue decides by.
@@ -14,7 +14,7 @@ pub trait Shows {
     fn departures_change_internals(&self) -> bool;
 }
 
-/// A queue that feeds a transmitter: every [`Discipline`], and what a host puts around one.
+/// A queue that feeds a transmitter: every [`Discipline`], and wrappers of hosts around one.
 pub trait Queue: Shows {
     /// As [`Discipline::enqueue`].
     fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host);
@@ -29,7 +29,7 @@ pub trait Queue: Shows {
     fn backlog(&self) -> Backlog;
 }
 
-/// Beyond [`Env`], what a host takes from queues around user-defined disciplines.
+/// Beyond [`Env`], reports from queues around user-defined disciplines.
 pub trait Host: Env<u32> {
     /// `count` waiting packets were drawn and compared with the one that arrived.
     fn drew(&mut self, count: u32);
@@ -72,12 +72,12 @@ impl<D: Discipline<u32>> Queue for D {
     }
 }
 
-/// Watches what happens at a transmitter. All methods do nothing by default; dispatch is static, so what is not watched
-/// costs nothing.
+/// Watches what happens at a transmitter. All methods do nothing by default; dispatch is static, so unused methods cost
+/// nothing.
 pub trait Observer {
-    /// What the host knows of an arriving packet beside the packet itself.
+    /// The host's data about an arriving packet, beside the packet itself.
     type Arrival;
-    /// Where the host collects the packets that one call drops.
+    /// The host's collection of the packets that one call drops.
     type Lost;
 
     /// A packet is about to be offered to `queue`.
@@ -120,7 +120,7 @@ pub trait Observer {
 /// A drop by a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// What for.
+    /// Cause of the drop.
     pub cause: DropCause,
     /// The name that a user-defined discipline gives its cause, which is then counted for [`NAMED`].
     pub name: Option<&'static str>,

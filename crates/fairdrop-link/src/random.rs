@@ -1,21 +1,21 @@
-//! Named random streams: (seed, entity, purpose) and nothing else decides the numbers, so links of two hosts that are
-//! compared draw the same ones, and no stream shifts another.
+//! Named random streams: (seed, entity, purpose) alone determine the numbers, so links of two compared hosts draw the same
+//! ones, and no stream shifts another.
 
 use fairdrop::{Philox, Stream, unit_interval};
 
-/// What a link draws numbers for, beside its queue.
+/// Purposes of a link's random numbers, beside its queue.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Purpose {
-    /// Which packets are lost.
+    /// Losses of packets.
     Loss = 0x107,
-    /// When the link is bad, and what it loses then.
+    /// Bad phases, and the losses in them.
     Phase = 0x10a,
-    /// How much longer packets take.
+    /// Jitter of packets.
     Jitter = 0x10b,
-    /// Which packets are passed by others.
+    /// Reordered packets.
     Reordering = 0x10c,
-    /// Which packets arrive twice.
+    /// Duplicated packets.
     Duplication = 0x10d,
 }
 

@@ -16,17 +16,17 @@ pub struct Transmitter<O> {
     sending: Option<Packet<u32>>,
 }
 
-/// No packet's handle: there are never that many.
+/// A handle that no packet has: there are never that many packets.
 const NONE: u32 = u32::MAX;
 
-/// What a queue borrows during one call.
+/// Environment of a queue during one call.
 struct Call<'a, O: Observer, H> {
     now: Time,
     observer: &'a mut O,
     environment: &'a mut Environment,
     /// Handle of the packet that is offered, which does not wait yet; [`NONE`] when there is none.
     offered: u32,
-    /// Why that packet was dropped, if it was.
+    /// Cause of that packet's drop, if it was dropped.
     refused: Option<DropCause>,
     hosts: H,
     lost: &'a mut O::Lost,
@@ -100,7 +100,8 @@ impl<O: Observer> Transmitter<O> {
         Self { observer, environment, pacer, sending: None }
     }
 
-    /// A packet arrives at `queue`; what the queue drops is added to `lost`. `hosts` looks up the hosts at the ends of the
+    /// A packet arrives at `queue`; packets that the queue drops are added to `lost`. `hosts` looks up the hosts at the ends
+    /// of the
     /// packet, for queues that share among hosts; `None`: its flow has both to itself.
     ///
     /// Returns when the transmitter will be done, if it was free and has started.
@@ -130,7 +131,7 @@ impl<O: Observer> Transmitter<O> {
         done
     }
 
-    /// The last bit of a packet has left: which, and when the transmitter will be done with the next, if any.
+    /// The last bit of a packet has left: returns that packet, and the end of the next transmission, if any.
     #[inline(always)]
     pub fn sent(
         &mut self,
@@ -154,8 +155,8 @@ impl<O: Observer> Transmitter<O> {
         if self.sending.is_none() { self.start(queue, now, lost) } else { None }
     }
 
-    /// Takes the next packet into transmission: returns when its last bit will have left. The queue is asked even when nothing
-    /// waits: so it learns that the link is idle.
+    /// Takes the next packet into transmission: returns the end of its transmission. The queue is called even when it is
+    /// empty, which shows it that the link is idle.
     #[inline(always)]
     pub fn start(&mut self, queue: &mut impl Queue, now: Time, lost: &mut O::Lost) -> Option<Time> {
         let packet = queue.dequeue(&mut self.call(now, lost))?;

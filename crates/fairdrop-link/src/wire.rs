@@ -9,7 +9,7 @@ pub struct Rate {
     known: [(u32, TransmissionTime); 2],
 }
 
-/// Whole nanoseconds, and the rest in units of 1 / rate ns.
+/// Whole nanoseconds, and the remainder in units of 1 / rate ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct TransmissionTime {
     ns: u64,
@@ -85,7 +85,7 @@ impl Wire {
         Time::from_ns(ns)
     }
 
-    /// The rate changes from `old` to `new`, once what is being sent has left.
+    /// The rate changes from `old` to `new` after the packet in transmission.
     pub fn change_rate(&mut self, old: &Rate, new: &Rate) {
         self.rest = (u128::from(self.rest) * u128::from(new.bps) / u128::from(old.bps)) as u64;
     }

@@ -1,6 +1,6 @@
-//! Accurate ECN feedback (RFC 9768). The receiver counts marked packets, and bytes by their ECN field. An ACK has room for the
-//! last digits of these counts: three bits for the packets (the ACE field, in place of ECE), 24 for bytes (the `AccECN`
-//! option). The sender puts the counts together again, though ACKs get lost.
+//! Accurate ECN feedback (RFC 9768). The receiver counts marked packets, and bytes by their ECN field. An ACK has room for
+//! the low bits of these counts: three bits for the packets (the ACE field, in place of ECE), 24 for bytes (the `AccECN`
+//! option). The sender reconstructs the counts, even if ACKs are lost.
 //!
 //! ```
 //! use fairdrop::Ecn;
@@ -17,14 +17,14 @@ use fairdrop::Ecn;
 const ACE_VALUES: u32 = 1 << 3;
 /// Values of a field of the option (`DIVOPT`; appendix A.1).
 const OPTION_VALUES: u32 = 1 << 24;
-/// What both ends count marked packets from (section 3.2.1).
+/// Initial count of marked packets at both ends (section 3.2.1).
 const FIRST_CEP: u32 = 5;
-/// The same of bytes with ECT(0), and with ECT(1) (section 3.2.1).
+/// The same for bytes with ECT(0), and with ECT(1) (section 3.2.1).
 const FIRST_ECT_BYTES: u32 = 1;
-/// So many marks since the last ACK make the next (n, while data is unacknowledged; section 3.2.2.5.1).
+/// Number of marks since the last ACK that triggers the next (n, while data is unacknowledged; section 3.2.2.5.1).
 const MARKS_PER_ACK: u32 = 2;
 
-/// What an ACK says of marks.
+/// Feedback of marks in an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
     /// Marked packets modulo 8.
@@ -45,7 +45,7 @@ impl ByteCounts {
     const FIRST: Self = Self { ect0: FIRST_ECT_BYTES, ce: 0, ect1: FIRST_ECT_BYTES };
 }
 
-/// What a receiver counts.
+/// Counters of a receiver.
 #[derive(Clone, Debug)]
 pub struct Counts {
     /// Marked packets (`r.cep`).
@@ -83,14 +83,14 @@ impl Counts {
         changed || (marked && self.since_ack >= MARKS_PER_ACK)
     }
 
-    /// An ACK is sent, perhaps with the option: what it says.
+    /// Feedback in an ACK that is sent, perhaps with the option.
     pub fn report(&mut self, with_option: bool) -> Feedback {
         self.since_ack = 0;
         Feedback { ace: (self.marked % ACE_VALUES) as u8, option: with_option.then_some(self.bytes) }
     }
 }
 
-/// What the sender knows of the receiver's counts.
+/// The sender's knowledge of the receiver's counts.
 #[derive(Clone, Debug)]
 pub struct Reconstruction {
     /// Marked packets (`s.cep`).
@@ -106,11 +106,12 @@ impl Default for Reconstruction {
 }
 
 impl Reconstruction {
-    /// Packets that have been marked since the last ACK, as one says by which `arrived` segments of at most `mss` bytes are
-    /// newly known to have arrived. An ACK by which nothing is may be an old one: it must not come here (section 3.2.3.1).
+    /// Packets marked since the last ACK, by the feedback of one that reports the arrival of `arrived` further segments of at
+    /// most `mss` bytes. An ACK that reports no arrival may be an old one, and must not be passed (section 3.2.3.1).
     ///
-    /// Between two ACKs the count may have gone round. Without the option the most is taken that so many segments allow
-    /// (appendix A.2.1). With it the marked bytes tell how many packets there were at least (after appendix A.2.2, for any
+    /// Between two ACKs the count may have wrapped around. Without the option the largest count that this number of segments
+    /// allows is used (appendix A.2.1). With it the marked bytes give a lower bound on the packets (after appendix A.2.2, for
+    /// any
     /// number of rounds; the RFC's factor for safety is for segments that are not full).
     pub fn take(&mut self, feedback: Feedback, arrived: u32, mss: u32) -> u32 {
         let least = u32::from(feedback.ace).wrapping_sub(self.marked) % ACE_VALUES;
@@ -122,7 +123,7 @@ impl Reconstruction {
         newly_marked
     }
 
-    /// How often the count has gone round, by the marked bytes.
+    /// Number of wraparounds of the count, by the marked bytes.
     fn rounds_of_bytes(&mut self, feedback: Feedback, least: u32, mss: u32) -> Option<u32> {
         let now = feedback.option?.ce;
         let bytes = now.wrapping_sub(self.ce_bytes) % OPTION_VALUES;

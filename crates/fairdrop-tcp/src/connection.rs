@@ -1,4 +1,4 @@
-//! State that every sender keeps of its connection, and the steps that events are made of.
+//! State that every sender keeps of its connection, and the common steps of events.
 
 use super::config::Common;
 use super::congestion::{Control, SendEvent, Window};
@@ -9,7 +9,7 @@ use fairdrop::Time;
 /// Duplicate ACKs that mean a loss (RFC 5681, section 2).
 pub const DUPLICATE_ACKS: u32 = 3;
 
-/// Where a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not yet started.
@@ -22,7 +22,7 @@ pub enum Phase {
     Recovery,
 }
 
-/// [`TransportCount`](super::count::TransportCount) in less: there are numbers for no more segments.
+/// A smaller [`TransportCount`](super::count::TransportCount): segment numbers have no more bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SenderCount {
     /// Segments sent again.
@@ -33,14 +33,14 @@ pub struct SenderCount {
     pub fast_retransmits: u32,
 }
 
-/// A connection as every sender knows it: its sequence space in segments, its window and its deadline. What every ACK needs
-/// comes first.
+/// State of a connection common to all senders: its sequence space in segments, its window and its deadline. Fields that
+/// every ACK needs come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
     /// Congestion window and slow start threshold.
     pub window: Window,
-    /// When the timer runs out.
+    /// Time at which the timer runs out.
     pub deadline: Time,
     /// First segment not acknowledged.
     pub una: u32,
@@ -50,15 +50,15 @@ pub struct Connection {
     pub high: u32,
     /// Segments that the application has written so far; `u32::MAX` where data is without end.
     pub supply: u32,
-    /// Where the connection is.
+    /// State of the connection.
     pub phase: Phase,
-    /// The window was reduced, and no new data has said so yet.
+    /// The window was reduced, and no new data has carried CWR yet.
     pub cwr: bool,
-    /// The application, not the window, limited what was last sent: then the window does not grow (RFC 7661).
+    /// The application, not the window, limited the last sending: then the window does not grow (RFC 7661).
     pub app_limited: bool,
-    /// A partial ACK has come in this recovery (RFC 6582).
+    /// A partial ACK has arrived in this recovery (RFC 6582).
     pub partial_seen: bool,
-    /// What the sender did, since its counters last began.
+    /// Counters of the sender, since they were last reset.
     pub counted: SenderCount,
     /// Its congestion control.
     pub control: Control,

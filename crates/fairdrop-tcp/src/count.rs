@@ -1,8 +1,8 @@
-//! What transports count.
+//! Counters of transports.
 
 use serde::{Deserialize, Serialize};
 
-/// What a transport did, for tables.
+/// Counters of a transport, for tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransportCount {
     /// Segments sent again.
@@ -14,7 +14,7 @@ pub struct TransportCount {
 }
 
 impl TransportCount {
-    /// Adds what another flow did.
+    /// Adds the counters of another flow.
     pub fn add(&mut self, other: &Self) {
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;

@@ -1,18 +1,18 @@
-//! What a list of transports says of each.
+//! Description of transports in lists.
 
 use super::config::fields::SACK;
 use super::congestion::{LossRecovery, Variant, variants};
 use super::senders::FIELDS;
 use fairdrop_config::FieldSpec;
 
-/// What a list of transports says of one.
+/// Description of one transport.
 #[derive(Clone, Copy, Debug)]
 pub struct TransportInfo {
     /// Name in scenarios.
     pub name: &'static str,
     /// Name in headings.
     pub title: &'static str,
-    /// What it does, in a sentence.
+    /// Its behaviour, in a sentence.
     pub doc: &'static str,
     /// The paper or RFC that describes it.
     pub source: &'static str,
@@ -29,12 +29,12 @@ impl TransportInfo {
     }
 }
 
-/// What a list of transports says of every TCP.
+/// Descriptions of all TCPs.
 pub fn infos() -> impl Iterator<Item = TransportInfo> {
     variants().map(|(control, variant)| info_of(variant, control.fields))
 }
 
-/// What a list says of a TCP whose congestion control has these `fields`.
+/// Description of a TCP whose congestion control has these `fields`.
 pub fn info_of(variant: &Variant, fields: &'static [FieldSpec]) -> TransportInfo {
     let &Variant { name, title, doc, source, recovery, .. } = variant;
     let sack = if recovery == LossRecovery::Sack { SACK } else { &[] };

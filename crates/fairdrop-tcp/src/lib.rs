@@ -1,5 +1,5 @@
-//! TCP as packets see it: senders that decide what to put on the wire and when, and receivers that acknowledge. All is counted in
-//! segments, and time is logical: a caller passes `now`, and wakes a sender at its deadline.
+//! TCP at packet level: senders that decide which segments to send and when, and receivers that acknowledge. All volumes are
+//! in segments, and time is logical: a caller passes `now`, and wakes a sender at its deadline.
 //!
 //! ```text
 //! senders.rs     the one list of senders: `enum Sender`, `enum TcpConfig`, fields, eras

@@ -1,17 +1,17 @@
-//! What a TCP sender puts on the wire, and what comes back.
+//! Messages of a TCP sender: segments, and the ACKs that it receives.
 
 use crate::accurate_ecn::Feedback;
 use crate::receiver::Blocks;
 use fairdrop::Time;
 
-/// What the sender wants on the wire.
+/// A packet that the sender puts on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Send {
     /// The packet that opens a connection.
     Syn,
     /// New data.
     Segment(u32),
-    /// New data that says that the window was reduced (CWR; RFC 3168, section 6.1.2).
+    /// New data with the signal that the window was reduced (CWR; RFC 3168, section 6.1.2).
     Reduced(u32),
     /// Data that was sent before.
     Again(u32),
@@ -32,19 +32,19 @@ impl Send {
     }
 }
 
-/// What an ACK says.
+/// Content of an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack<'a> {
     /// Next segment expected.
     pub next: u32,
     /// Congestion was experienced (ECE).
     pub echo: bool,
-    /// What has arrived beyond it, when that is reported.
+    /// Segments received beyond it, when reported.
     pub blocks: Option<&'a Blocks>,
-    /// What its timestamp says: how long a segment took to the receiver, where that is reported; otherwise when the segment was
-    /// sent that it echoes (RFC 7323).
+    /// Its timestamp: the one-way delay of a segment, where that is reported; otherwise the sending time of the echoed
+    /// segment (RFC 7323).
     pub stamp: Option<Time>,
-    /// What it says of marks, where feedback is accurate.
+    /// Its feedback of marks, where that is accurate.
     pub marks: Option<&'a Feedback>,
 }
 

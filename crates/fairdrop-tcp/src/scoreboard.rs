@@ -1,4 +1,4 @@
-//! What selective acknowledgements have reported (RFC 6675), counted in segments.
+//! Reports of selective acknowledgements (RFC 6675), counted in segments.
 //!
 //! With whole segments, `IsLost` means three segments above are reported as received, so everything unreported below
 //! the third highest of them is lost, and one number stands for the flags of all segments.
@@ -81,7 +81,7 @@ impl Reported {
     }
 }
 
-/// What a sender knows of the segments from `una` on. It exists only while there are holes or a recovery.
+/// A sender's knowledge of the segments from `una` on. It exists only while there are holes or a recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     reported: Reported,
@@ -91,7 +91,7 @@ pub struct Scoreboard {
     rescued: u32,
 }
 
-/// What `NextSeg` says.
+/// Result of `NextSeg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Send this segment again (rules 1 and 3).
@@ -155,7 +155,7 @@ impl Scoreboard {
         (high - lost_below - sacked) + (again - una - sacked_below)
     }
 
-    /// `NextSeg`: what to send when the window allows it. `new_data` says whether there is room for some.
+    /// `NextSeg`: the segment to send when the window allows it. `new_data`: whether new data may be sent.
     pub fn next(&self, una: u32, high: u32, new_data: bool, rescue: bool) -> Option<Next> {
         let hole = self.reported.first_gap(self.retransmitted.max(una));
         let highest = self.reported.end().unwrap_or(una);

@@ -122,7 +122,7 @@ macro_rules! senders {
                 }
             }
 
-            /// The SYN was answered. With timestamps the answer says when the SYN was sent that came.
+            /// The SYN was answered. With timestamps the answer has the sending time of the SYN that arrived.
             #[inline]
             pub fn on_syn_ack(&mut self, now: Time, stamp: Option<Time>, config: &TcpConfig, out: &mut Vec<Send>) {
                 match (self, config) {
@@ -131,7 +131,7 @@ macro_rules! senders {
                 }
             }
 
-            /// An ACK has come.
+            /// An ACK has arrived.
             #[inline]
             pub fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
                 match (self, config) {
@@ -153,11 +153,11 @@ macro_rules! senders {
 }
 
 senders! {
-    /// As the RFCs ask.
+    /// By the RFCs.
     Rfc: rfc,
     /// Modelled on Linux 6.18.
     Linux: linux,
-    /// As ns-2's agents.
+    /// Modelled on ns-2's agents.
     Ns2: ns2,
 }
 
@@ -244,14 +244,14 @@ impl TcpConfig {
 }
 
 impl Sender {
-    /// Another connection of the same host: its clock and the counters go on.
+    /// Another connection of the same host: its clock and the counters continue.
     pub fn renew(&mut self, config: &TcpConfig) {
         let (timer, counted) = (self.timer.renewed(), self.counted);
         *self = config.sender(0.0, self.control.renewed(&config.congestion));
         (self.timer, self.counted) = (timer, counted);
     }
 
-    /// What it did, since its counters last began.
+    /// Its counters, since they were last reset.
     pub fn count(&self) -> TransportCount {
         let SenderCount { retransmissions, timeouts, fast_retransmits } = self.counted;
         TransportCount {
@@ -272,11 +272,11 @@ impl Sender {
     }
 }
 
-/// Plays a `recording` of the kernel against a sender with `era = "linux"`; see [`linux`](super::linux).
+/// Replays a `recording` of the kernel against a sender with `era = "linux"`; see [`linux`](super::linux).
 ///
 /// # Errors
 ///
-/// What is wrong with the recording or the settings.
+/// The problem of the recording or the settings.
 pub fn beside_kernel(config: &TcpConfig, recording: &str) -> Result<String, String> {
     match config {
         TcpConfig::Linux(config) => super::linux::beside_kernel(config, recording),

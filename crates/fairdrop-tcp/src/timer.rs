@@ -5,10 +5,10 @@ use fairdrop::Time;
 
 /// The least timeout before the first measurement, once a SYN was lost (section 5.7).
 const AFTER_LOST_SYN: Time = Time::from_ms(3000);
-/// So many timeouts without a measurement, and 4.3BSD forgets what it had measured.
+/// Number of timeouts without a measurement after which 4.3BSD discards its measurements.
 const CLOBBERED: u8 = 4;
 
-/// How the timeout follows from round trips.
+/// Computation of the timeout from round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
     Rfc6298,
@@ -21,7 +21,7 @@ pub enum Law {
 pub struct MaybeSegment(u32);
 
 impl MaybeSegment {
-    /// No connection comes this far: it would be endless.
+    /// No connection reaches this segment number.
     pub const NONE: Self = Self(u32::MAX);
 
     pub const fn some(segment: u32) -> Self {
@@ -141,8 +141,8 @@ impl RetransmissionTimeout {
         }
     }
 
-    /// Appendix A of Jacobson 1988 (whole numbers of eighths and quarters of ticks), as in 4.3BSD and ns-2. What is
-    /// measured is how often the sender's clock ticked meanwhile.
+    /// Appendix A of Jacobson 1988 (whole numbers of eighths and quarters of ticks), as in 4.3BSD and ns-2. The measure is
+    /// the number of ticks of the sender's clock in the meantime.
     fn measure_jacobson_1988(&mut self, sent: Time, now: Time, config: &Common) {
         let tick = config.tick.ns();
         let boot_ns = ((u128::from(self.boot) * u128::from(tick)) >> 32) as u64;
@@ -169,7 +169,7 @@ impl RetransmissionTimeout {
         Time::from_ns((self.srtt * config.tick.ns() as f64) as u64)
     }
 
-    /// ns-2's `Sack1` ends the backing off without a measurement.
+    /// ns-2's `Sack1` ends the backoff without a measurement.
     pub fn end_back_off(&mut self) {
         self.backoff = 0;
     }
@@ -186,7 +186,7 @@ impl RetransmissionTimeout {
         self.measured.then_some(self.srtt * config.tick.ns() as f64 / 1e9)
     }
 
-    /// Somebody else has measured a smoothed round-trip time, in seconds.
+    /// Sets a smoothed round-trip time measured elsewhere, in seconds.
     pub fn set_srtt_s(&mut self, srtt_s: f64, config: &Common) {
         (self.measured, self.srtt) = (true, srtt_s * 1e9 / config.tick.ns() as f64);
     }

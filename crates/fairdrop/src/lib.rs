@@ -1,4 +1,4 @@
-//! Queue disciplines: the CHOKe family, which is fair without per-flow state, and what it is judged against.
+//! Queue disciplines: the CHOKe family, which is fair without per-flow state, and its rivals.
 //!
 //! A discipline decides what happens to a packet that arrives at a queue. It borrows everything else: storage is
 //! a slice of [`Slot`]s that the host owns, time and randomness come through [`Env`], and dropped packets go back

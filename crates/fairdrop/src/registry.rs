@@ -9,7 +9,7 @@ use core::fmt;
 
 use crate::disciplines::for_each_discipline;
 
-/// What is the same for every discipline, from one line about each: variant and parameters.
+/// Code common to all disciplines, from one line for each: variant and parameters.
 macro_rules! registry {
     ($($variant:ident $params:ty;)*) => {
         /// Every discipline of this crate, by family, then by name.
@@ -68,8 +68,8 @@ macro_rules! registry {
         }
 
         impl<H, M: Memory> AnyDiscipline<H, M> {
-            /// An empty queue in storage from `memory`. Everything is taken before any of it is looked at, so that a
-            /// memory which hands out empty pieces can count what is needed; the queue is refused then.
+            /// An empty queue in storage from `memory`. All storage is taken before any of it is read, so that a memory which
+            /// hands out empty pieces can count the requirement; the queue is then refused.
             ///
             /// # Errors
             /// A parameter is not valid, or `memory` has no room.
@@ -170,12 +170,12 @@ impl AnyParams {
         each_params!(self, params => params.set_of(owner, name, value))
     }
 
-    /// Sets the number of packets that may wait, and what depends on the rate of the link (bit/s).
+    /// Sets the number of packets that may wait, and values that depend on the rate of the link (bit/s).
     pub fn set_link(&mut self, limit: u32, rate_bps: u64) {
         each_params!(self, params => params.set_link(limit, rate_bps));
     }
 
-    /// What a reader should know before believing results.
+    /// Warning to readers of results, if any.
     pub fn warning(&self) -> Option<Warning> {
         each_params!(self, params => params.warning())
     }

@@ -20,8 +20,7 @@ fn finite(text: &str, units: &[Unit]) -> Option<f64> {
     quantity(text, units).filter(|number| number.is_finite())
 }
 
-/// A rate in bit/s, in letters of either case: `"1mbit"`, `"2 Mbit/s"`, `"800kb/s"`, `"1000000"`. But `B/s` is bytes to
-/// who writes it so.
+/// A rate in bit/s, in letters of either case: `"1mbit"`, `"2 Mbit/s"`, `"800kb/s"`, `"1000000"`. But `B/s` means bytes.
 pub fn rate_bps(text: &str) -> Option<f64> {
     if text.trim_end().ends_with("B/s") || text.trim_end().ends_with("B/S") {
         return None;

@@ -1,8 +1,8 @@
-//! How a quantity is spelled that somebody spelled otherwise, and why it was not taken as it is.
+//! Correct spelling of a misspelt quantity, and the reason for its refusal.
 
 use super::{bytes, packets, rate_bps, seconds};
 
-/// What a quantity is of.
+/// Kind of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Bit/s.
@@ -15,14 +15,14 @@ pub enum Quantity {
     Packets,
 }
 
-/// What is valid in place of `text`: how it is spelled, where it was only that, before what is `valid` altogether.
+/// Valid values in place of `text`: the correct spelling if only that was wrong, before the general `valid` text.
 pub fn beside(text: &str, quantity: Quantity, valid: &str) -> String {
     let spelled = if reads(text, quantity) { None } else { spelled(text, quantity) };
     spelled.map_or_else(|| valid.to_owned(), |spelled| format!("{spelled}; {valid}"))
 }
 
-/// The spelling of what `text` probably means, with the reason where it could mean two things; `None` where it is no number
-/// with a unit that people use.
+/// The spelling of what `text` probably means, with the reason where it could mean two things; `None` where it is not a
+/// number with a common unit.
 fn spelled(text: &str, quantity: Quantity) -> Option<String> {
     let text = text.trim();
     let plain = text.replace(['_', '\''], "").replace(',', ".");

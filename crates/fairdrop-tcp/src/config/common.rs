@@ -15,7 +15,7 @@ use serde::Serialize;
 pub struct SackConfig {
     /// Most blocks in an ACK (RFC 2018: 4, or 3 beside timestamps).
     pub sack_blocks: u8,
-    /// Send the last outstanding segment once per recovery when nothing else may go (RFC 6675, `NextSeg`, rule 4).
+    /// Send the last outstanding segment once per recovery if no other segment may be sent (RFC 6675, `NextSeg`, rule 4).
     pub rescue: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Common {
     /// Its loss recovery.
     #[serde(skip)]
     pub recovery: LossRecovery,
-    /// What ACKs say of marks.
+    /// Feedback of marks in ACKs.
     #[serde(skip)]
     pub feedback: EcnFeedback,
     /// Its data is ECT(1).
@@ -40,19 +40,19 @@ pub struct Common {
     /// Data of a full segment, bytes.
     #[serde(skip)]
     pub mss: u32,
-    /// ACKs say how long the last segment took to the receiver.
+    /// ACKs report the one-way delay of the last segment.
     #[serde(skip)]
     pub one_way_delays: bool,
-    /// It is told rates of delivery, and may pace.
+    /// It receives rates of delivery, and may pace.
     #[serde(skip)]
     pub rates: bool,
     /// It sets the window itself at every ACK.
     #[serde(skip)]
     pub model_based: bool,
-    /// Its receiver reports what came out of order (RFC 2018).
+    /// Its receiver reports segments received out of order (RFC 2018).
     #[serde(skip)]
     pub has_sack: bool,
-    /// What depends on its sender.
+    /// Properties that depend on its sender.
     #[serde(skip)]
     pub traits: Traits,
     /// Largest window, packets.
@@ -72,7 +72,7 @@ pub struct Common {
     /// Granularity of measurement and timer.
     #[serde(serialize_with = "as_seconds", rename = "tick_s")]
     pub tick: Time,
-    /// How much of a tick each sender's clock is old at time 0, from 0 to below 1; `None`: random.
+    /// Phase of each sender's clock at time 0, as a fraction of a tick from 0 to below 1; `None`: random.
     pub tick_phase: Option<f64>,
     /// Smallest retransmission timeout.
     #[serde(serialize_with = "as_seconds", rename = "min_rto_s")]
@@ -91,7 +91,7 @@ pub struct Common {
     pub app_rate_bps: Option<u64>,
     /// The flows are short connections that come and go.
     pub connections: Option<Connections>,
-    /// Of those with SACK.
+    /// Settings of those with SACK.
     #[serde(skip)]
     pub sack: SackConfig,
 }
@@ -175,7 +175,7 @@ impl Common {
         self.transfer_bytes.is_none() && self.app_rate_bps.is_none()
     }
 
-    /// Whether its receiver acknowledges as the Linux kernel's.
+    /// Whether its receiver acknowledges like the Linux kernel's.
     #[inline]
     pub const fn acknowledges_as_linux(&self) -> bool {
         matches!(self.traits.receiving, Receiving::Linux { .. })
@@ -193,7 +193,7 @@ impl Common {
         self.one_way_delays || self.traits.timestamps
     }
 
-    /// Whether packets carry more: timestamps, or accurate feedback of marks.
+    /// Whether packets carry timestamps, or accurate feedback of marks.
     #[inline]
     pub fn has_options(&self) -> bool {
         self.has_stamps() || self.feedback.is_accurate()

@@ -1,24 +1,24 @@
-//! What a TCP has to do with marks: its ECN fields, and what ACKs say.
+//! ECN of a TCP: its ECN fields, and the feedback in ACKs.
 
 use super::traits::Traits;
 use crate::congestion::Variant;
 use fairdrop_config::{Report, Section};
 
-/// What ACKs say of marks.
+/// Feedback of marks in ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnFeedback {
-    /// That there was one, until the sender has reacted (RFC 3168, section 6.1.3).
+    /// Whether there was one, until the sender has reacted (RFC 3168, section 6.1.3).
     Classic,
     /// Whether the last packet was marked (RFC 8257, section 3.2).
     EachPacket,
-    /// How many packets were marked, in three bits (RFC 9768, without its option).
+    /// The number of marked packets, in three bits (RFC 9768, without its option).
     Ace,
-    /// The same, and how many bytes (RFC 9768).
+    /// The same, and the number of marked bytes (RFC 9768).
     Accurate,
 }
 
 impl EcnFeedback {
-    /// What scenarios may ask for; [`Self::EachPacket`] belongs to its congestion control.
+    /// Values that scenarios may set; [`Self::EachPacket`] belongs to its congestion control.
     pub const CHOICES: &[&str] = &["classic", "ace", "accurate"];
 
     fn named(name: &str) -> Self {
@@ -29,7 +29,7 @@ impl EcnFeedback {
         }
     }
 
-    /// As scenarios name it.
+    /// Name in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Classic => "classic",
@@ -45,7 +45,7 @@ impl EcnFeedback {
         matches!(self, Self::Ace | Self::Accurate)
     }
 
-    /// That of a group whose data is ECN-capable or not.
+    /// The feedback of a group, by whether its data is ECN-capable.
     pub fn read(
         variant: &Variant,
         ecn: bool,
@@ -80,7 +80,7 @@ impl EcnFeedback {
     }
 }
 
-/// Whether the data of a group is ECN-capable. Some are nothing without it.
+/// Whether the data of a group is ECN-capable. Some transports require it.
 pub fn is_capable(variant: &Variant, section: &Section, report: &mut Report) -> bool {
     let on = section.switch("ecn").unwrap_or(false);
     if variant.needs_ecn && section.is_set("ecn") && !on {

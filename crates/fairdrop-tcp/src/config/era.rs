@@ -21,7 +21,7 @@ pub struct Era {
 }
 
 impl Era {
-    /// Defaults that the RFCs of today give.
+    /// Defaults of today's RFCs.
     pub const MODERN: Self = Self {
         name: "modern",
         initial_window: 10.0,

@@ -25,7 +25,7 @@ pub trait Family: Clone + Debug + PartialEq {
         Traits::default()
     }
 
-    /// As results show them.
+    /// The settings in results.
     fn to_json(&self, common: &Common) -> Json;
 }
 

@@ -1,4 +1,4 @@
-//! Fields of a group that TCPs have, whatever sends.
+//! Fields of a group that all TCPs have, for any sender.
 
 use super::ecn::EcnFeedback;
 use fairdrop::Kind;

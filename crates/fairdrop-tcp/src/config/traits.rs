@@ -1,9 +1,9 @@
-//! What the receiver and the packets of a flow depend on.
+//! Properties on which the receiver and the packets of a flow depend.
 
 /// Properties of a sender on which the receiver, and the packets of a flow, depend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// ACKs carry selective acknowledgements whatever the loss recovery of the congestion control.
+    /// ACKs carry selective acknowledgements, independent of the loss recovery of the congestion control.
     pub selective_acks: bool,
     /// Packets carry timestamps (RFC 7323).
     pub timestamps: bool,
@@ -17,11 +17,11 @@ pub struct Traits {
 /// How a flow's receiver acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Receiving {
-    /// As RFC 5681 and RFC 2018 ask.
+    /// By RFC 5681 and RFC 2018.
     #[default]
     Rfc,
-    /// As the sink of ns-2's `Sack1`: it remembers as many blocks as it reports, and they are on the wire.
+    /// Like the sink of ns-2's `Sack1`: it remembers only the blocks that it reports, and they are on the wire.
     Sack1,
-    /// As the Linux kernel; perhaps in phases in which ACKs are not delayed.
+    /// Like the Linux kernel; optionally with phases in which ACKs are not delayed.
     Linux { quick_ack: bool },
 }

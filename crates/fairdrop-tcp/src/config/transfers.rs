@@ -1,9 +1,9 @@
-//! How much TCP sources send: data without end, a transfer each, or short connections that come and go.
+//! Amount of data of TCP sources: endless, one transfer each, or short connections that come and go.
 
 use fairdrop_config::{Report, Section};
 use serde::Serialize;
 
-/// The largest Pareto transfer, when nothing else is said, in means.
+/// Default of the largest Pareto transfer, in multiples of the mean.
 const MAX_OVER_MEAN: f64 = 1000.0;
 /// Most packets of one transfer.
 const MAX_SEGMENTS: u64 = 1 << 31;
@@ -13,15 +13,15 @@ const MAX_SEGMENTS: u64 = 1 << 31;
 pub struct Connections {
     /// Connections that begin per second, for all of the group's `count` users together.
     pub per_s: f64,
-    /// How much each sends.
+    /// Amount of data of each.
     #[serde(skip)]
     pub sizes: SizeLaw,
 }
 
-/// How much a connection sends, in bytes.
+/// Amount of data of a connection, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SizeLaw {
-    /// Always this.
+    /// Constant.
     Constant(f64),
     /// Exponential with this mean.
     Exponential(f64),
@@ -36,7 +36,7 @@ pub enum SizeLaw {
     },
 }
 
-/// How much each flow sends.
+/// Amount of data of each flow.
 pub fn transfer_bytes(section: &Section, report: &mut Report) -> Option<u64> {
     let bytes = section.number("transfer")? as u64;
     let packet = section.number("packet_size").unwrap_or(1000.0) as u64;

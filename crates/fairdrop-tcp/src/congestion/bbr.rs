@@ -1,8 +1,8 @@
-//! BBR version 1 as the Linux kernel has it (6.18, `net/ipv4/tcp_bbr.c`; Cardwell et al. 2016). Names in comments are the
-//! kernel's. Volumes are in segments, rates in segments per second, with fractions where the kernel has fixed point; what
-//! is too little for its fixed point is nothing.
+//! BBR version 1, modelled on Linux 6.18 (`net/ipv4/tcp_bbr.c`; Cardwell et al. 2016). Names in comments are the kernel's.
+//! Volumes are in segments, rates in segments per second, with fractions where the kernel has fixed point; values below the
+//! resolution of its fixed point are 0.
 //!
-//! Samples begin anew when nothing is in flight, as in the draft, where the kernel asks that nothing is outstanding either.
+//! Sampling restarts when no segment is in flight, as in the draft; the kernel requires that none is outstanding either.
 //! Not modelled: larger quanta on round trips below 0.5 ms (`tcp_tso_rtt_log`).
 
 use super::contract::{BuiltIn, CongestionControl, Variant, Window};
@@ -22,9 +22,9 @@ const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// `bbr_cwnd_gain`.
 const CWND_GAIN: f64 = 2.0;
-/// `bbr_pacing_gain`: probe, drain what that has queued, cruise.
+/// `bbr_pacing_gain`: probe, drain the resulting queue, cruise.
 const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Phases from the first of which a cycle begins at random: any but the one that drains (`bbr_cycle_rand`).
+/// Number of phases from which the first of a cycle is drawn: any except the draining one (`bbr_cycle_rand`).
 const CYCLE_RAND: f64 = 7.0;
 /// `bbr_bw_rtts`.
 const BW_ROUNDS: u64 = 10;
@@ -64,7 +64,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// What the kernel tells of it (`tcp_bbr_info`, and `tcpi_pacing_rate`).
+/// The kernel's information about it (`tcp_bbr_info`, and `tcpi_pacing_rate`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbrInfo {
     /// Segments per second.
@@ -77,11 +77,11 @@ pub struct BbrInfo {
     pub pacing_gain: u32,
     /// In 256ths.
     pub cwnd_gain: u32,
-    /// Of probing (`cycle_idx`), which the kernel keeps to itself.
+    /// Phase of probing (`cycle_idx`), which the kernel does not report.
     pub phase: Option<usize>,
 }
 
-/// What BBR remembers of a connection (`struct bbr`).
+/// BBR's state of a connection (`struct bbr`).
 #[derive(Clone, Debug)]
 pub struct Bbr {
     mode: Mode,
@@ -96,7 +96,7 @@ pub struct Bbr {
     rounds: u64,
     round_start: bool,
     next_round_delivered: u64,
-    /// Whether growth has ended (`full_bw_reached`): the rate to exceed, and how often it was not.
+    /// Whether growth has ended (`full_bw_reached`): the rate to exceed, and the number of round trips that did not.
     is_full: bool,
     full_bw: f64,
     full_bw_count: u32,
@@ -113,11 +113,11 @@ pub struct Bbr {
     repair: Repair,
     prior_cwnd: f64,
     has_rtt: bool,
-    /// Segments per second; 0 before the connection has opened, and when so little is delivered that nothing is paced.
+    /// Segments per second; 0 before the connection has opened, and when the rate of delivery is too low for pacing.
     pacing_rate: f64,
     /// Segments sent (`data_segs_out`).
     sent: u64,
-    /// When the last ACK came (`delivered_mstamp`), and what had arrived and been lost.
+    /// Time of the last ACK (`delivered_mstamp`), and the volumes delivered and lost until then.
     now: Time,
     delivered: u64,
     lost: u64,
@@ -287,8 +287,8 @@ impl Bbr {
         }
     }
 
-    /// `bbr_packets_in_net_at_edt`: of so many segments in flight now, when the next may leave; with those, when it is to
-    /// become more.
+    /// `bbr_packets_in_net_at_edt`: the number of the segments now in flight that will be in flight at the next departure;
+    /// with a growing window, plus those that leave then.
     fn at_departure(&self, in_flight: u32, sample: &RateSample) -> f64 {
         let departing = if self.pacing_gain > 1.0 { self.quantum() } else { 0.0 };
         let delivered = (self.bw() * sample.until_departure.seconds()).floor();
@@ -335,7 +335,7 @@ impl Bbr {
         }
     }
 
-    /// `bbr_update_min_rtt`. Returns whether rates are held down, and say nothing of the path.
+    /// `bbr_update_min_rtt`. Returns whether rates are limited by the probe, and do not describe the path.
     fn update_min_rtt(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         let is_expired = ticks(self.now) > self.min_rtt_stamp + MIN_RTT_WINDOW;
         if let Some(rtt) = sample.rtt.map(in_us)
@@ -414,7 +414,7 @@ impl Bbr {
         }
     }
 
-    /// `bbr_tso_segs_goal`: what leaves in 1/1024 s.
+    /// `bbr_tso_segs_goal`: the segments of 1/1024 s.
     fn quantum(&self) -> f64 {
         let least = if self.pacing_rate < MIN_TSO_RATE { 1.0 } else { 2.0 };
         (self.pacing_rate / 1024.0).floor().clamp(least, MAX_QUANTUM)
@@ -428,7 +428,7 @@ impl Bbr {
         (bw * self.min_rtt.seconds() * gain).ceil()
     }
 
-    /// `bbr_quantization_budget`: room for what hosts hold back, and an even number for delayed ACKs.
+    /// `bbr_quantization_budget`: room for segments held back by hosts, and an even number for delayed ACKs.
     fn quantized(&self, cwnd: f64) -> f64 {
         let cwnd = cwnd + 3.0 * self.quantum();
         let even = (cwnd / 2.0).ceil() * 2.0;
@@ -465,8 +465,8 @@ impl Bbr {
         }
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round trip of recovery as much is sent as arrives. Returns
-    /// whether that is so.
+    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round trip of recovery the window allows as many segments as
+    /// arrive. Returns whether this applies.
     fn recover_or_restore(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         let (acked, in_flight) = (f64::from(sample.newly_acked), f64::from(sample.in_flight));
         if sample.newly_lost > 0 {

@@ -1,9 +1,9 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr-06 as its repository had it in August 2026): a model of the path, its bandwidth and
-//! its least round trip, from which the pacing rate and the window follow. Names are those of the draft; sections are its
+//! BBR version 3 (draft-ietf-ccwg-bbr-06, its repository of August 2026): a model of the path, its bandwidth and its least
+//! round trip, from which the pacing rate and the window follow. Names are those of the draft; sections are its
 //! sections. Volumes are in segments, rates in segments per second.
 //!
-//! What is one segment to the sender is `C.SMSS`, so `Infinity` and fractions of a segment are there as in the draft's
-//! pseudocode. ECN plays no role (section 3.5).
+//! One segment of the sender is `C.SMSS`; `Infinity` and fractions of a segment are used as in the draft's pseudocode. ECN
+//! plays no role (section 3.5).
 
 use super::contract::{BuiltIn, CongestionControl, Variant, Window};
 use super::rate::{RateSample, Repair, SegmentLoss, known};
@@ -25,7 +25,7 @@ const BETA: f64 = 0.7;
 const MIN_PIPE_CWND: f64 = 4.0;
 const SECOND_NS: f64 = 1e9;
 
-/// Where the connection is (section 5.1).
+/// State of the connection (section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -68,7 +68,7 @@ impl State {
     }
 }
 
-/// What the ACKs that come say of the probing (`BBR.ack_phase`).
+/// Phase of probing to which arriving ACKs belong (`BBR.ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -87,12 +87,12 @@ struct Round {
     next_delivered: u64,
 }
 
-/// Whether a growing rate has reached what there is (section 5.3.1.2).
+/// Whether a growing rate has reached the bandwidth (section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct FullBw {
-    /// It has, ever.
+    /// Ever reached.
     reached: bool,
-    /// It has, since it was last looked for.
+    /// Reached since the last reset.
     now: bool,
     bw: f64,
     count: u32,
@@ -108,12 +108,12 @@ impl FullBw {
 /// Losses of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
-    /// There were some (`BBR.is_loss_in_round`).
+    /// There were losses (`BBR.is_loss_in_round`).
     in_round: bool,
     round_delivered: u64,
-    /// This ACK begins a round of their own.
+    /// This ACK begins a round for losses.
     round_start: bool,
-    /// Discontiguous ranges, and where the last one ended.
+    /// Discontiguous ranges, and the end of the last one.
     ranges: u32,
     end: u32,
 }
@@ -129,7 +129,7 @@ impl ShortTerm {
     const UNBOUNDED: Self = Self { bw: f64::INFINITY, inflight: f64::INFINITY };
 }
 
-/// Least round trips, and when to look for one (section 5.3.4.3).
+/// Least round trips, and the time to probe for one (section 5.3.4.3).
 #[derive(Clone, Copy, Debug)]
 struct MinRtt {
     min: Time,
@@ -165,7 +165,7 @@ struct Probe {
     prev_precautionary: bool,
 }
 
-/// What a spurious recovery restores (section 5.5.11.1).
+/// State restored after a spurious recovery (section 5.5.11.1).
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     /// It is of the present episode of recovery.
@@ -175,14 +175,14 @@ struct Undo {
     inflight_longterm: f64,
 }
 
-/// What BBR remembers of a connection.
+/// BBR's state of a connection.
 #[derive(Debug)]
 pub struct Bbr3 {
     state: State,
     round: Round,
     full_bw: FullBw,
     losses: Losses,
-    /// The largest rate of the last cycle and of this one (`BBR.max_bw_filter`), and of both when last looked at.
+    /// The largest rate of the last cycle and of this one (`BBR.max_bw_filter`), and of both when last evaluated.
     bw_by_cycle: [f64; 2],
     max_bw: f64,
     bw_latest: f64,
@@ -201,11 +201,11 @@ pub struct Bbr3 {
     drain_start_round: u64,
     /// `C.delivered`.
     delivered: u64,
-    /// What loss recovery was doing at the last ACK.
+    /// State of loss recovery at the last ACK.
     repair: Repair,
     /// The pacing rate follows from a round trip that was measured.
     has_rtt: bool,
-    /// Segments per second; 0 before the connection has opened, and when so little is delivered that nothing is paced.
+    /// Segments per second; 0 before the connection has opened, and when the rate of delivery is too low for pacing.
     pacing_rate: f64,
     random: Philox,
 }
@@ -238,7 +238,7 @@ impl CongestionControl for Bbr3 {
         self.handle_lost_packet(window, now, loss);
     }
 
-    /// A loss, an echo or a timeout changes nothing here but what to come back to.
+    /// A loss, an echo or a timeout only saves the state to restore.
     fn ssthresh(&mut self, window: Window, _flight: f64) -> f64 {
         self.save_cwnd(window.cwnd);
         window.ssthresh

@@ -1,8 +1,8 @@
-//! The contract of a congestion control: what a sender tells it, and what it answers.
+//! The contract of a congestion control: the events that a sender reports, and the control's answers.
 //!
-//! A control sees one connection, and decides how many segments may be outstanding. Which of them are lost, and what is
-//! sent again when, is for loss recovery, which no control knows. Every method but those of [`BuiltIn`] may be left out:
-//! what stands here is Reno (RFC 5681). Windows are in segments.
+//! A control sees one connection, and decides how many segments may be outstanding. Detection of losses and retransmission
+//! belong to loss recovery, on which no control depends. Every method except those of [`BuiltIn`] may be left out: the
+//! defaults are Reno (RFC 5681). Windows are in segments.
 
 use super::rate::{RateSample, SegmentLoss};
 use fairdrop::Time;
@@ -13,11 +13,11 @@ use std::fmt::Debug;
 /// The least `ssthresh` after congestion (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
-/// How much may be outstanding.
+/// Limits on outstanding segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Window {
-    /// Congestion window. In fast recovery it is loss recovery's.
+    /// Congestion window. In fast recovery it belongs to loss recovery.
     pub cwnd: f64,
     /// Slow start ends here.
     pub ssthresh: f64,
@@ -45,11 +45,11 @@ pub struct SendEvent {
     pub una: u32,
     /// Its number.
     pub segment: u32,
-    /// It was sent before.
+    /// It is a retransmission.
     pub again: bool,
 }
 
-/// An ACK has come.
+/// An ACK has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct AckEvent {
     /// When.
@@ -65,16 +65,16 @@ pub struct AckEvent {
     pub next: u32,
     /// Congestion was experienced (ECE; RFC 3168, section 6.1).
     pub echo: bool,
-    /// Segments that this ACK says were marked: counted where feedback is accurate (RFC 9768); otherwise all that it newly
+    /// Segments that this ACK reports as marked: counted where feedback is accurate (RFC 9768); otherwise all that it newly
     /// acknowledges, if it has an echo.
     pub marked: u32,
-    /// How long a segment took to the receiver, where [`Variant::one_way_delays`] asks for it.
+    /// One-way delay of a segment, if [`Variant::one_way_delays`] is set.
     pub one_way_delay: Option<Time>,
     /// Smoothed round-trip time in ticks of the sender's clock; 0 before the first measurement.
     pub srtt: Time,
     /// A round trip that this ACK has measured: of one segment at a time, of every one with `era = "linux"`.
     pub rtt: Option<Time>,
-    /// The rate of delivery, where [`Variant::rates`] asks for it (`era = "linux"`).
+    /// The rate of delivery, if [`Variant::rates`] is set (`era = "linux"`).
     pub rate: Option<RateSample>,
     /// The largest window that the receiver allows.
     pub max_window: f64,
@@ -87,10 +87,10 @@ impl AckEvent {
     }
 }
 
-/// What keeps an ACK from opening the window.
+/// Reasons for which an ACK does not open the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// It came in loss recovery, which has the window, or has ended it.
+    /// It arrived in loss recovery, which owns the window, or it has ended recovery.
     pub in_recovery: bool,
     /// The application, not the window, was the limit (RFC 7661).
     pub app_limited: bool,
@@ -109,7 +109,7 @@ pub struct LossEvent {
     pub max_window: f64,
 }
 
-/// What went wrong in a call.
+/// An error in a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wrong {
     /// In one line.
@@ -124,7 +124,7 @@ impl From<String> for Wrong {
     }
 }
 
-/// What a sender asks of its congestion control, event by event.
+/// The interface of a congestion control to its sender, event by event.
 pub trait CongestionControl {
     /// A connection begins with this window, which the control may change.
     #[inline]
@@ -134,18 +134,19 @@ pub trait CongestionControl {
     #[inline]
     fn on_sent(&mut self, _sent: &SendEvent) {}
 
-    /// An ACK has come: new, duplicate or old, in recovery or not. Called before anything else follows from it.
+    /// An ACK has arrived: new, duplicate or old, in recovery or not. Called before any other effect of it.
     #[inline]
     fn on_ack(&mut self, _ack: &AckEvent) {}
 
-    /// An ACK of new data has come outside recovery: sets the window, which the sender then cuts to `max_window`.
+    /// An ACK of new data has arrived outside recovery: sets the window, which the sender then cuts to `max_window`.
     #[inline]
     fn open_window(&mut self, window: &mut Window, _ack: &AckEvent) {
         window.grow();
     }
 
-    /// An ACK has come, whatever it says, and all has followed from it but what an echo says, and sending: may set the
-    /// window, for controls that do all of it here and leave [`Self::open_window`] empty. Not with `era = "linux"`.
+    /// An ACK of any kind has arrived, and all its effects except the response to an echo and sending have been carried out:
+    /// may set the window, for controls that do everything here and leave [`Self::open_window`] empty. Not with `era =
+    /// "linux"`.
     #[inline]
     fn after_ack(&mut self, _window: &mut Window, _ack: &AckEvent, _held: Held) {}
 
@@ -177,31 +178,31 @@ pub trait CongestionControl {
         window.ssthresh = self.ssthresh(*window, flight);
     }
 
-    /// The retransmission timer has run out; what follows is asked next.
+    /// The retransmission timer has run out; called before `ssthresh`.
     #[inline]
     fn before_timeout(&mut self, _now: Time) {}
 
-    /// The retransmission timer ran out. The sender has asked for `ssthresh`, unless the same segment `una` timed out
+    /// The retransmission timer ran out. The sender has called `ssthresh`, unless the same segment `una` timed out
     /// before, and goes back to `una` with a window of 1.
     #[inline]
     fn on_timeout(&mut self, _una: u32) {}
 
-    /// Whether the first unacknowledged segment counts as lost before loss recovery says so. Asked after every duplicate
+    /// Whether the first unacknowledged segment counts as lost before loss recovery detects it. Called after every duplicate
     /// ACK outside recovery, with their number, and after every new ACK, with 0.
     #[inline]
     fn suspects_loss(&mut self, _now: Time, _duplicate_acks: u32) -> bool {
         false
     }
 
-    /// A reduction was needless (RFC 4015, section 3.2): `before` is the window before it (`era = "linux"`).
+    /// A reduction was spurious (RFC 4015, section 3.2): `before` is the window before it (`era = "linux"`).
     #[inline]
     fn on_undo(&mut self, window: &mut Window, before: Window) {
         window.cwnd = window.cwnd.max(before.cwnd);
         window.ssthresh = window.ssthresh.max(before.ssthresh);
     }
 
-    /// The rate at which segments leave, segments per second; `None`: as soon as the window allows it. Asked before each,
-    /// where [`Variant::rates`] says so.
+    /// The rate at which segments leave, segments per second; `None`: as soon as the window allows it. Called before each, if
+    /// [`Variant::rates`] is set.
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
         None
@@ -213,31 +214,31 @@ pub trait CongestionControl {
         1
     }
 
-    /// The connection has opened, and its first round trip took `rtt`, if that was measured. With
-    /// [`Variant::model_based`], as all that follow.
+    /// The connection has opened, and its first round trip took `rtt`, if that was measured. With [`Variant::model_based`],
+    /// like all the following methods.
     #[inline]
     fn on_established(&mut self, _window: &mut Window, _now: Time, _rtt: Option<Time>) {}
 
-    /// A segment is to be sent after the application had nothing to send, and nothing is in flight.
+    /// A segment is to be sent after an idle period of the application, with no segment in flight.
     #[inline]
     fn on_restart(&mut self, _window: &mut Window, _now: Time) {}
 
-    /// A segment counts as lost, before loss recovery does anything about it.
+    /// A segment counts as lost, before loss recovery reacts.
     #[inline]
     fn on_segment_lost(&mut self, _window: &mut Window, _now: Time, _loss: &SegmentLoss) {}
 
-    /// An ACK has been looked at to the end, losses and all: sets the window. Returns whether what is sent next is to
-    /// count as limited by the application (`MarkConnectionAppLimited`).
+    /// An ACK has been processed completely, losses included: sets the window. Returns whether the next segments count as
+    /// limited by the application (`MarkConnectionAppLimited`).
     #[inline]
     fn on_rate(&mut self, _window: &mut Window, _now: Time, _sample: &RateSample) -> bool {
         false
     }
 
-    /// Where its random numbers begin.
+    /// Start of its random numbers.
     #[inline]
     fn seed(&mut self, _seed: u64) {}
 
-    /// What went wrong in the last call, in controls that may fail: it ends the run.
+    /// The error of the last call, in controls that may fail: it ends the run.
     #[inline]
     fn wrong(&mut self) -> Option<Box<Wrong>> {
         None
@@ -246,7 +247,7 @@ pub trait CongestionControl {
 
 /// A congestion control that scenarios know by name.
 pub trait BuiltIn: CongestionControl + Sized {
-    /// Its settings, as results show them.
+    /// Its settings, as shown in results.
     type Params: Clone + Debug + PartialEq + Serialize;
 
     /// The transports that it makes.
@@ -274,33 +275,33 @@ pub struct Variant {
     pub name: &'static str,
     /// Name in headings.
     pub title: &'static str,
-    /// What it does, in a sentence.
+    /// Its behaviour, in a sentence.
     pub doc: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: &'static str,
-    /// What is under it.
+    /// The loss recovery beneath it.
     pub recovery: LossRecovery,
     /// Its data is always ECN-capable.
     pub needs_ecn: bool,
-    /// Each ACK says whether the last packet was marked, rather than until the sender has reacted (RFC 8257, section
-    /// 3.2).
+    /// Each ACK reports whether the last packet was marked, instead of an echo until the sender has reacted (RFC 8257,
+    /// section 3.2).
     pub echoes_each_packet: bool,
-    /// ACKs say how long the last segment took to the receiver.
+    /// ACKs report the one-way delay of the last segment.
     pub one_way_delays: bool,
     /// The largest initial window, segments.
     pub max_initial_window: f64,
     /// Its data is ECT(1), and its feedback is accurate (RFC 9331, section 4); with `needs_ecn`.
     pub l4s: bool,
-    /// It is told rates of delivery, and may pace; with `era = "linux"`.
+    /// It receives rates of delivery, and may pace; with `era = "linux"`.
     pub rates: bool,
-    /// It sets the window itself at every ACK, in recovery or not; with `rates`, and always as `era = "linux"`.
+    /// It sets the window itself at every ACK, in recovery or not; with `rates`, and always with `era = "linux"`.
     pub model_based: bool,
-    /// The agent that ns-2 has of it.
+    /// Its agent in ns-2.
     pub ns2: Option<Ns2Agent>,
 }
 
 impl Variant {
-    /// What most have; the rest is to be said.
+    /// Values of most transports; the other fields must be given.
     pub const OVER_SACK: Self = Self {
         name: "",
         title: "",
@@ -319,7 +320,7 @@ impl Variant {
 }
 
 impl Variant {
-    /// The same over any loss recovery, which with `ns2_compat` does what ns-2's agent of its name does.
+    /// The same over any loss recovery, which with `ns2_compat` behaves like ns-2's agent of that name.
     pub const fn over(recovery: LossRecovery) -> Self {
         let ns2 = match recovery {
             LossRecovery::Sack => Ns2Agent::Sack1,
@@ -329,7 +330,7 @@ impl Variant {
     }
 }
 
-/// How lost segments are found and sent again.
+/// Detection and retransmission of lost segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRecovery {
     /// From the lost segment on, in slow start (Jacobson 1988).

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), and as the Linux kernel has it. Slow start is Reno's, unless `HyStart` ends it.
+//! CUBIC (RFC 9438), and the variant of the Linux kernel. Slow start is Reno's, unless `HyStart` ends it.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, MIN_SSTHRESH, Variant, Window};
 use curve::{ALPHA, BETA, C, cube_root};
@@ -17,27 +17,27 @@ mod linux;
 pub struct CubicParams {
     /// A loss below the last plateau lowers the next one (section 4.7).
     fast_convergence: bool,
-    /// Never slower than Reno would be (section 4.3).
+    /// Never slower than Reno (section 4.3).
     tcp_friendly: bool,
-    /// What ends slow start; with `era = "linux"` only.
+    /// The rule that ends slow start; with `era = "linux"` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     hystart: Option<hystart::Kind>,
 }
 
-/// What the kernel's remembers.
+/// State of the kernel's variant.
 #[derive(Clone, Debug, Default)]
 struct AsLinux {
     /// The round trip that the last ACK has measured, where it counts.
     rtt: Option<Time>,
     /// Segments that arrived with the last ACK, and that have not opened the window yet.
     arrived: u32,
-    /// Segments that open it by one; `None` before congestion avoidance has looked at the last ACK.
+    /// Segments that open it by one; `None` before congestion avoidance has processed the last ACK.
     each: Option<u32>,
     kernel: Kernel,
     hystart: HyStart,
 }
 
-/// What CUBIC remembers of a connection.
+/// CUBIC's state of a connection.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     params: CubicParams,
@@ -52,7 +52,7 @@ pub struct Cubic {
     /// When this congestion avoidance began; `None` until its first ACK.
     epoch: Option<Time>,
     after_timeout: bool,
-    /// As the Linux kernel has it, in place of all that.
+    /// State of the Linux kernel's variant, used instead of the other fields.
     as_linux: Option<Box<AsLinux>>,
 }
 

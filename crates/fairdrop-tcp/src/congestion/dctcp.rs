@@ -1,11 +1,11 @@
-//! DCTCP (RFC 8257): marks reduce the window by how many there were.
+//! DCTCP (RFC 8257): marks reduce the window in proportion to their fraction.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, Variant, Window};
 use fairdrop::Kind;
 use fairdrop_config::{FieldKind, FieldSpec, Section, field};
 use serde::Serialize;
 
-/// The least window that marks leave, packets.
+/// The least window after a reduction for marks, packets.
 const MIN_WINDOW: f64 = 2.0;
 
 /// Settings of DCTCP.
@@ -17,7 +17,7 @@ pub struct DctcpParams {
     initial_alpha: f64,
 }
 
-/// What DCTCP remembers of a connection (section 3.3), in segments.
+/// DCTCP's state of a connection (section 3.3), in segments.
 #[derive(Debug)]
 pub struct Dctcp {
     g: f64,
@@ -25,7 +25,7 @@ pub struct Dctcp {
     alpha: f64,
     acked: u32,
     marked: u32,
-    /// The observation window ends when something beyond this is acknowledged.
+    /// The observation window ends when a segment beyond this is acknowledged.
     end: u32,
 }
 

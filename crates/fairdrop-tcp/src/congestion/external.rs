@@ -11,7 +11,7 @@ pub trait ExternalParams: Any + fmt::Debug + Send + Sync {
     /// The state of a new connection that belongs to no run.
     fn control(&self) -> Box<dyn ExternalControl>;
 
-    /// As results show them.
+    /// The settings in results.
     fn to_json(&self) -> Json;
 
     /// Whether `other` makes the same controls.

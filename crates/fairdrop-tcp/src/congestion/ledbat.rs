@@ -1,8 +1,8 @@
 //! LEDBAT (RFC 6817): the window follows the queueing delay on the path to the receiver.
 //!
-//! One-way delays come from timestamps. The least of some minutes is that of the empty path; what recent ones have
-//! beyond it is queueing, which the window holds at a target: below it the window grows, at most as fast as Reno's, above
-//! it it shrinks.
+//! One-way delays come from timestamps. The least of some minutes is the delay of the empty path; the excess of recent ones
+//! is the queueing delay, which the window holds at a target: below the target the window grows, at most as fast as Reno's,
+//! above it the window shrinks.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, Variant, Window};
 use fairdrop::{Kind, Time};
@@ -25,13 +25,13 @@ pub struct LedbatParams {
     base_history: u16,
     /// Delay samples of which the least is the current delay.
     current_filter: u16,
-    /// The window is at most this many packets above what is in flight.
+    /// Largest excess of the window over the packets in flight.
     allowed_increase: f64,
-    /// Least window, packets, but after a timeout.
+    /// Least window, packets, except after a timeout.
     min_window: f64,
 }
 
-/// What LEDBAT remembers of a connection (section 2.4.2).
+/// LEDBAT's state of a connection (section 2.4.2).
 #[derive(Debug)]
 pub struct Ledbat {
     params: LedbatParams,
@@ -79,7 +79,7 @@ impl CongestionControl for Ledbat {
         }
     }
 
-    /// Towards the target, and never far beyond what is in flight (section 2.4.2).
+    /// Towards the target, and never far beyond the flight size (section 2.4.2).
     fn open_window(&mut self, window: &mut Window, ack: &AckEvent) {
         let Some(queueing) = self.queueing_delay() else { return };
         let LedbatParams { gain, allowed_increase, min_window, .. } = self.params;
@@ -92,7 +92,7 @@ impl CongestionControl for Ledbat {
         window.cwnd = window.cwnd.min(flight + allowed_increase).max(min_window);
     }
 
-    /// The window shrinks whatever limits it.
+    /// The window shrinks even if the application is the limit.
     fn opens_when_limited(&self) -> bool {
         true
     }

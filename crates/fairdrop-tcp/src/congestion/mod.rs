@@ -1,6 +1,7 @@
 //! Congestion controls, each in its own file, and the list of them.
 //!
-//! A control knows the contract and nothing else. To add one: its file, its line among the modules, and its place in the list at the
+//! A control depends on the contract alone. To add one: its file, its line among the modules, and its place in the list at
+//! the
 //! end of this file.
 //!
 //! ```
@@ -46,7 +47,7 @@ use reno::Reno;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
-/// What scenarios know of a congestion control.
+/// Declaration of a congestion control for scenarios.
 pub(crate) struct Declared {
     pub variants: &'static [Variant],
     pub fields: &'static [FieldSpec],
@@ -63,7 +64,7 @@ pub enum Control {
     Stateful(Box<Stateful>),
 }
 
-/// Passes a call on to the control that there is.
+/// Passes a call on to the present control.
 macro_rules! of_control {
     ($control:expr, $name:ident => $call:expr) => {
         match $control {
@@ -73,14 +74,14 @@ macro_rules! of_control {
     };
 }
 
-/// The contract. What an event says is put together only where a control looks at it.
+/// The contract. Events are assembled only where a control reads them.
 impl Control {
     #[inline]
     pub(crate) fn begin(&mut self, window: &mut Window) {
         of_control!(self, control => control.begin(window));
     }
 
-    /// That of the next connection with the same settings.
+    /// The control of the next connection with the same settings.
     pub(crate) fn renewed(&self, params: &Params) -> Self {
         match self {
             Self::Stateful(control) => match &**control {
@@ -103,7 +104,7 @@ impl Control {
         }
     }
 
-    /// What BBR version 1 tells, if this is it.
+    /// Information about BBR version 1, if it is this control.
     pub(crate) fn bbr(&self) -> Option<BbrInfo> {
         match self {
             Self::Stateful(control) => match &**control {
@@ -212,7 +213,7 @@ impl Control {
         of_control!(self, control => control.on_rate(window, now, sample))
     }
 
-    /// Where its random numbers begin.
+    /// Start of its random numbers.
     #[inline]
     pub fn seed(&mut self, seed: u64) {
         of_control!(self, control => control.seed(seed));
@@ -258,7 +259,7 @@ macro_rules! controls {
                 if let Self::Vegas(params) = self { params.thresholds() } else { (1.0, 3.0, 1.0) }
             }
 
-            /// As results show them.
+            /// The settings in results.
             pub fn to_json(&self) -> Json {
                 match self {
                     Self::$Stateless(params) => json!(params),

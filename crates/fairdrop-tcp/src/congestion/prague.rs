@@ -1,9 +1,9 @@
-//! TCP Prague: a congestion control for L4S (RFC 9331) as draft-briscoe-iccrg-prague-congestion-control-04 has it, whose sections are
-//! cited. It grows with each segment that was not marked, and shrinks once a round trip by half of the fraction that was.
-//! Flows with short round trips behave as if theirs was 25 ms, once they have lasted; and all are paced.
+//! TCP Prague: a congestion control for L4S (RFC 9331) by draft-briscoe-iccrg-prague-congestion-control-04, whose sections
+//! are cited. It grows with each unmarked segment, and shrinks once a round trip by half of the marked fraction. Flows with
+//! short round trips behave after a while as if theirs were 25 ms; all are paced.
 //!
-//! Where the draft leaves something open it is done as by `tcp_prague.c` (version 0.7) of the L4S team's Linux: what a
-//! timeout does, the least pacing rate.
+//! Points that the draft leaves open follow `tcp_prague.c` (version 0.7) of the L4S team's Linux: the effect of a timeout,
+//! the least pacing rate.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, Variant, Window};
 use super::rate::{RateSample, Repair};
@@ -14,13 +14,13 @@ use serde::Serialize;
 
 /// The least window, segments (section 2.4.2; less is for section 3.5, scaling down to fractional windows).
 const MIN_WINDOW: f64 = 2.0;
-/// What a loss leaves of the window (section 2.4.1: as Reno, RFC 5681).
+/// Factor of the window at a loss (section 2.4.1: as Reno, RFC 5681).
 const LOSS_BETA: f64 = 0.5;
-/// Bursts last as long as the pacing rate takes for them, at most (section 2.5.2: 250 us): as 2^-12 s in Linux.
+/// Largest duration of a burst at the pacing rate (section 2.5.2: 250 us), in Linux 2^-12 s.
 const BURST_S: f64 = 1.0 / 4096.0;
 /// The least pacing rate, segments per second: 100 kb/s in packets of 1500 bytes (`MINIMUM_RATE` of `tcp_prague.c`).
 const LEAST_PACING_RATE: f64 = 1e5 / (8.0 * 1500.0);
-/// In slow start, as fast as the window will be a round trip later (section 2.5.1).
+/// In slow start, the rate of the window one round trip later (section 2.5.1).
 const SLOW_START_PACING: f64 = 2.0;
 
 /// Settings of Prague.
@@ -50,7 +50,7 @@ struct Round {
     count: u32,
 }
 
-/// What an ACK says.
+/// Content of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     delivered: u32,
@@ -60,7 +60,7 @@ struct News {
     max_window: f64,
 }
 
-/// What Prague remembers of a connection, in segments.
+/// Prague's state of a connection, in segments.
 #[derive(Debug)]
 pub struct Prague {
     params: PragueParams,
@@ -92,14 +92,14 @@ impl Prague {
         !self.in_slow_start && self.round.count >= self.params.rtt_transition
     }
 
-    /// The least time between reductions, and between looks at the marks: the virtual round trip, where that counts
-    /// (section 2.4.4); the real one is seen to elsewhere.
+    /// The least time between reductions, and between updates from the marks: the virtual round trip, where that counts
+    /// (section 2.4.4); the real one is enforced elsewhere.
     fn least_interval(&self) -> Time {
         if self.is_independent() { self.params.rtt_virtual } else { Time::ZERO }
     }
 
-    /// What a segment adds to a window of one (section 2.4.4): less than 1 for round trips shorter than the virtual one, so
-    /// that the rate grows as if it was that long.
+    /// Growth of a window of one per segment (section 2.4.4): less than 1 for round trips shorter than the virtual one, so
+    /// that the rate grows as with a round trip of that length.
     fn increase(&self) -> f64 {
         if !self.is_independent() || self.srtt >= self.params.rtt_virtual {
             return 1.0;
@@ -108,7 +108,7 @@ impl Prague {
         ratio * ratio
     }
 
-    /// Section 2.4.3: each segment that was not marked opens the window, whatever marks there are.
+    /// Section 2.4.3: each unmarked segment opens the window, even in the presence of marks.
     fn grow(&mut self, window: &mut Window) {
         let arrived = f64::from(self.news.delivered.saturating_sub(self.news.marked));
         if self.in_slow_start {
@@ -135,7 +135,7 @@ impl Prague {
         self.round = Round { end: self.news.next, since: self.now, count, ..Round::default() };
     }
 
-    /// The window in whole segments; pacing sees to the fraction. After a timeout it comes back with what arrives.
+    /// The window in whole segments; pacing provides the fraction. After a timeout it recovers with the arriving segments.
     fn set_window(&self, window: &mut Window) {
         window.cwnd = self.cwnd.ceil().min(window.cwnd.floor() + f64::from(self.news.delivered.max(1)));
     }
@@ -167,7 +167,7 @@ impl CongestionControl for Prague {
         self.news = News { delivered, marked, una, next, max_window };
     }
 
-    /// Section 2.4.2: once a round trip, of which the sender sees to the real one.
+    /// Section 2.4.2: once a round trip; the sender enforces the real one.
     fn on_echo(&mut self, window: &mut Window, _flight: f64) {
         let interval = self.least_interval();
         if self.reduced.is_some_and(|reduced| self.now.since(reduced) < interval) {

@@ -1,4 +1,4 @@
-//! What a control learns of the rate at which its segments arrive, and of each one that is lost
+//! Reports to a control: the rate of delivery, and each lost segment
 //! (draft-ietf-ccwg-bbr-06, section 4.1; draft-cheng-iccrg-delivery-rate-estimation-02).
 
 use fairdrop::Time;
@@ -7,13 +7,13 @@ use fairdrop::Time;
 /// 1 and 3).
 const LEAST_RATE: f64 = 1e6 / (1 << 24) as f64;
 
-/// A rate in segments per second, or 0 where it is below what the fixed point of kernels can say. Who paces at what was
-/// measured in an outage measures its own pacing from then on; at 0 nothing is paced, and the window alone bounds what is sent.
+/// A rate in segments per second, or 0 where it is below the resolution of kernels' fixed point. A sender that paces at a
+/// rate measured in an outage measures its own pacing from then on; at 0 it does not pace, and the window is the only limit.
 pub fn known(rate: f64) -> f64 {
     if rate < LEAST_RATE { 0.0 } else { rate }
 }
 
-/// What loss recovery is doing.
+/// State of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repair {
     /// Nothing.
@@ -25,7 +25,7 @@ pub enum Repair {
     Timeout,
 }
 
-/// What an ACK says of the rate of delivery. Volumes are in segments.
+/// A sample of the rate of delivery from an ACK. Volumes are in segments.
 ///
 /// The interval runs from the time at which the newest of the segments that have just arrived was sent, or rather from the
 /// last arrival before that, to now.
@@ -35,11 +35,11 @@ pub struct RateSample {
     pub total_delivered: u64,
     /// Segments found lost so far (`C.lost`).
     pub total_lost: u64,
-    /// Segments that have arrived over the interval (`RS.delivered`); 0 when nothing has arrived.
+    /// Segments that have arrived over the interval (`RS.delivered`); 0 if none has arrived.
     pub delivered: u64,
-    /// `total_delivered` when the interval began (`RS.prior_delivered`); `None` when nothing has arrived.
+    /// `total_delivered` when the interval began (`RS.prior_delivered`); `None` if none has arrived.
     pub prior_delivered: Option<u64>,
-    /// Length of the interval (`RS.interval`); zero where it is too short to say anything.
+    /// Length of the interval (`RS.interval`); zero where it is too short for a sample.
     pub interval: Time,
     /// The application, not the network, limited the rate (`RS.is_app_limited`).
     pub is_app_limited: bool,
@@ -61,12 +61,12 @@ pub struct RateSample {
     pub until_departure: Time,
     /// The window was full in the last round trip (`C.is_cwnd_limited`).
     pub is_cwnd_limited: bool,
-    /// What loss recovery is doing now.
+    /// Present state of loss recovery.
     pub repair: Repair,
 }
 
 impl RateSample {
-    /// The rate of delivery, segments per second; 0 where there is no telling (`RS.delivery_rate`).
+    /// The rate of delivery, segments per second; 0 if unknown (`RS.delivery_rate`).
     pub fn rate(&self) -> f64 {
         if self.interval == Time::ZERO { 0.0 } else { self.delivered as f64 / self.interval.seconds() }
     }
@@ -85,7 +85,7 @@ pub struct SegmentLoss {
     pub lost: u32,
     /// The application was the limit when it was sent (`P.is_app_limited`).
     pub is_app_limited: bool,
-    /// What loss recovery was doing before.
+    /// Previous state of loss recovery.
     pub repair: Repair,
 }
 

@@ -1,4 +1,4 @@
-//! Reno's congestion control (RFC 5681), which is what the contract says: no settings, no state.
+//! Reno's congestion control (RFC 5681), the defaults of the contract: no settings, no state.
 
 use super::contract::{BuiltIn, CongestionControl, LossRecovery, Ns2Agent, Variant};
 use fairdrop_config::{FieldSpec, Section};

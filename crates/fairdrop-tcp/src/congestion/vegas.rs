@@ -1,7 +1,7 @@
-//! TCP Vegas (Brakmo and Peterson 1995): the window follows how many packets the flow keeps in queues.
+//! TCP Vegas (Brakmo and Peterson 1995): the window follows the number of the flow's packets in queues.
 //!
-//! Once per round trip, `window * (1 - base / rtt)` is compared with alpha and beta, or with gamma in slow start. Every
-//! segment's time of sending is kept, so that a lost one is noticed before the third duplicate ACK (section 3.1).
+//! Once per round trip, `window * (1 - base / rtt)` is compared with alpha and beta, or with gamma in slow start. The sending
+//! time of every segment is kept, so that a loss is detected before the third duplicate ACK (section 3.1).
 
 use super::contract::{
     AckEvent, BuiltIn, CongestionControl, LossEvent, LossRecovery, Ns2Agent, SendEvent, Variant, Window,
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// Least window that Vegas itself shrinks to, packets.
 const MIN_WINDOW: f64 = 2.0;
-/// New ACKs after a retransmission at which the next segment's time is looked at (section 3.1).
+/// Number of new ACKs after a retransmission at which the next segment's time is checked (section 3.1).
 const WORRIED_ACKS: u8 = 2;
 
 /// Settings of TCP Vegas.
@@ -47,7 +47,7 @@ struct Sent {
     again: bool,
 }
 
-/// What Vegas remembers of a connection.
+/// Vegas's state of a connection.
 #[derive(Debug)]
 pub struct Vegas {
     params: VegasParams,
@@ -69,7 +69,7 @@ pub struct Vegas {
     /// Smoothed round-trip time and deviation, in full resolution, for early retransmission.
     srtt_ns: f64,
     rttvar_ns: f64,
-    /// New ACKs still to be looked at.
+    /// New ACKs still to be checked.
     worried: u8,
     /// When the window was last reduced for a loss.
     reduced_at: Option<Time>,
@@ -143,7 +143,7 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// Once per round trip the window is compared with what the network holds.
+    /// Once per round trip the window is compared with the capacity of the path.
     fn open_window(&mut self, window: &mut Window, ack: &AckEvent) {
         let slow_start = window.in_slow_start();
         if slow_start && self.grows {
@@ -190,7 +190,7 @@ impl CongestionControl for Vegas {
         (self.sum_ns, self.samples) = (0.0, 0);
     }
 
-    /// A duplicate ACK looks whether the segment is overdue, and so do the first new ones after a retransmission.
+    /// Duplicate ACKs, and the first new ones after a retransmission, check whether the segment is overdue.
     fn suspects_loss(&mut self, now: Time, duplicate_acks: u32) -> bool {
         if duplicate_acks > 0 {
             if self.params.sample_duplicates

@@ -1,4 +1,4 @@
-//! What an ACK says: which segments have arrived, and how long that took (`tcp_sacktag_write_queue`,
+//! Processing of ACKs: arrived segments, and their round trips (`tcp_sacktag_write_queue`,
 //! `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
 
 use super::Event;
@@ -8,39 +8,39 @@ use crate::congestion::AckEvent;
 use crate::messages::Ack;
 use fairdrop::Time;
 
-/// The largest degree of reordering that is believed (`tcp_max_reordering`).
+/// The largest assumed degree of reordering (`tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
 
-/// What is new in an ACK.
+/// New information in an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct News {
     /// Segments acknowledged.
     pub acked: u32,
     /// Segments that have arrived, in order or not.
     pub delivered: u32,
-    /// Something is reported out of order that was not before.
+    /// A segment is newly reported out of order.
     pub reported: bool,
-    /// A segment has arrived that was sent before the trouble began, and never again.
+    /// A segment has arrived that was sent before the present state began, and never retransmitted.
     pub original: bool,
     /// It is known that a retransmission was lost.
     pub lost_again: bool,
-    /// A copy of what had come before has arrived (RFC 2883).
+    /// A duplicate of an earlier segment has arrived (RFC 2883).
     pub copy: Option<u32>,
     /// Congestion was experienced.
     pub echo: bool,
     /// Segments that were marked.
     pub marked: u32,
-    /// The timer begins again.
+    /// The timer is restarted.
     pub moves_timer: bool,
-    /// When the segment was sent that the timestamp echoes.
+    /// Sending time of the segment whose timestamp is echoed.
     pub echoed: Option<Time>,
     /// The round trip of the segment last sent among those that have arrived.
     pub rtt: Option<Time>,
-    /// Retransmissions are among what is acknowledged.
+    /// Retransmissions are among the acknowledged segments.
     again: bool,
-    /// When the first and the last of the acknowledged segments were sent, of those that were sent once and not reported before.
+    /// Sending times of the first and the last of the acknowledged segments that were sent once and not reported before.
     sent: Option<(Time, Time)>,
-    /// The same of the reported ones.
+    /// The same for the reported ones.
     reported_sent: Option<(Time, Time)>,
 }
 
@@ -50,7 +50,7 @@ impl News {
         self.acked == 0 || self.reported || self.echo || self.copy.is_some()
     }
 
-    /// Whether it says nothing new, as a duplicate ACK of old stacks.
+    /// Whether it has no new information, like a duplicate ACK of old stacks.
     pub fn is_duplicate(&self) -> bool {
         self.acked == 0 && self.copy.is_none()
     }
@@ -61,7 +61,7 @@ fn widen(range: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Linux {
-    /// Takes what an ACK says.
+    /// Takes the information of an ACK.
     pub(super) fn take(&mut self, event: &mut Event<'_>, ack: Ack<'_>) -> News {
         let acked = ack.next - event.tcp.una;
         let echoed = ack.stamp.filter(|_| !event.config.one_way_delays);
@@ -87,8 +87,7 @@ impl Linux {
         news
     }
 
-    /// How many segments were marked. What accurate feedback says on an ACK by which nothing has arrived may be old (RFC 9768,
-    /// section 3.2.3.1).
+    /// Number of marked segments. Accurate feedback on an ACK that reports no arrival may be old (RFC 9768, section 3.2.3.1).
     fn count_marks(&mut self, event: &Event<'_>, ack: Ack<'_>, news: &mut News) {
         match ack.marks {
             None => news.marked = if news.echo { news.delivered } else { 0 },
@@ -170,7 +169,7 @@ impl Linux {
         news.moves_timer = true;
     }
 
-    /// The round trip: of segments that were sent once (Karn), or by the timestamp of what is acknowledged.
+    /// The round trip: of segments that were sent once (Karn), or by the timestamp of an acknowledged segment.
     fn measure(&mut self, event: &mut Event<'_>, news: &mut News) {
         let now = event.now;
         let acked = news.sent.filter(|_| !news.again);
@@ -201,7 +200,7 @@ impl Linux {
         }
     }
 
-    /// What congestion control learns of an ACK.
+    /// The report of an ACK to congestion control.
     pub(super) fn event_of(&self, event: &Event<'_>, news: &News, newly_acked: u32) -> AckEvent {
         AckEvent {
             now: event.now,

@@ -1,4 +1,4 @@
-//! What `era = "linux"` stands for: a switch for each behaviour.
+//! Settings of `era = "linux"`: a switch for each behaviour.
 
 use crate::config::{Common, Era, Family, Receiving, Traits};
 use crate::congestion::Variant;
@@ -9,9 +9,9 @@ use serde_json::{Value as Json, json};
 
 /// Transports that the kernel has.
 const TRANSPORTS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "prague"];
-/// The switches, on unless a scenario says otherwise, but for the timer wheel.
+/// The switches, on by default except for the timer wheel.
 const SWITCHES: [&str; 7] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack", "timer_wheel"];
-/// Fields that say nothing here.
+/// Fields without effect here.
 const WITHOUT_EFFECT: [&str; 13] = [
     "limited_transmit",
     "rescue",
@@ -28,7 +28,7 @@ const WITHOUT_EFFECT: [&str; 13] = [
     "ns2_vegas",
 ];
 
-/// What a sender and its receiver do as the Linux kernel's.
+/// Behaviours of a sender and its receiver modelled on the Linux kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LinuxConfig {
     /// Losses are found by time (RFC 8985, section 6).
@@ -43,7 +43,7 @@ pub struct LinuxConfig {
     pub timestamps: bool,
     /// Phases in which ACKs are not delayed.
     pub quick_ack: bool,
-    /// Timers fire when the kernel's timer wheel comes to them.
+    /// Timers fire at the ticks of the kernel's timer wheel.
     pub timer_wheel: bool,
 }
 

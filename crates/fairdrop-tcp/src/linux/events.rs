@@ -1,4 +1,4 @@
-//! What happens to a sender, step by step as in `tcp_ack`.
+//! Events of a sender, step by step as in `tcp_ack`.
 
 use super::Event;
 use super::recovery::SendNext;
@@ -23,7 +23,7 @@ impl Linux {
         }
     }
 
-    /// The application has written something.
+    /// The application has written data.
     pub(super) fn on_supply(&mut self, event: &mut Event<'_>) {
         if event.tcp.phase != Phase::SynSent {
             self.note_supply(event);

@@ -1,9 +1,9 @@
-//! A sender as that of Linux 6.18, `era = "linux"`: loss recovery, timers, and how the window is used. What is described in
-//! RFCs and how the kernel does it go side by side in the comments; names of kernel functions are those of
+//! A sender modelled on Linux 6.18, `era = "linux"`: loss recovery, timers, and the use of the window. Comments cite both the
+//! RFCs and the kernel; names of kernel functions are those of
 //! `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp_recovery.c`.
 //!
-//! The window is in whole segments, and congestion control is asked through the contract that all controls have: what a
-//! kernel's module is given as the window, a control gets as what is in flight.
+//! The window is in whole segments, and congestion control is called through the contract of all controls: the value that a
+//! kernel's module receives as the window, a control receives as the flight size.
 //!
 //! With the switch `timer_wheel` timers fire at the slots of the kernel's timer wheel ([`wheel`]); without it, to the
 //! nanosecond. Controls that set a pacing rate are paced; the kernel paces Reno and CUBIC only under the queue discipline `fq`,

@@ -1,5 +1,5 @@
-//! What has been sent and not been acknowledged: when each segment was last sent, and what is known of it (the kernel's
-//! retransmission queue, with its list of what was sent in the order of time).
+//! Segments that were sent and not acknowledged: time of the last sending and state of each (the kernel's retransmission
+//! queue, with its list in the order of sending).
 
 use crate::scoreboard::Reported;
 use fairdrop::Time;
@@ -17,15 +17,15 @@ struct Segment {
     later: u32,
     /// It counts as lost.
     lost: bool,
-    /// A retransmission of it is under way.
+    /// A retransmission of it is in flight.
     again: bool,
     /// It was sent again, ever.
     ever_again: bool,
-    /// It stands in the list.
+    /// It is in the list.
     listed: bool,
 }
 
-/// What an ACK or a block reports of a segment.
+/// Report of an ACK or a block about a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     pub segment: u32,
@@ -51,9 +51,9 @@ pub struct Outstanding {
     again: u32,
     /// No lost segment below this one waits to be sent again.
     hint: u32,
-    /// Segments found lost so far, again and again.
+    /// Segments found lost so far, counting repeated losses.
     pub losses: u64,
-    /// Those of which nobody was told yet, where somebody is.
+    /// Losses not yet reported to the control, if it receives them.
     pub found: Option<Vec<u32>>,
 }
 
@@ -98,12 +98,12 @@ impl Outstanding {
         self.again
     }
 
-    /// Whether a retransmission is under way, or the first segment was sent again (`tcp_any_retrans_done`).
+    /// Whether a retransmission is in flight, or the first segment was retransmitted (`tcp_any_retrans_done`).
     pub fn has_again(&self) -> bool {
         self.again > 0 || self.segments.front().is_some_and(|segment| segment.ever_again)
     }
 
-    /// Whether something is reported or lost.
+    /// Whether any segment is reported or lost.
     pub fn has_left(&self) -> bool {
         self.reported.count() + self.lost > 0
     }
@@ -172,7 +172,7 @@ impl Outstanding {
         self.probe(number, now);
     }
 
-    /// A segment is sent again as a probe, of which nothing is counted.
+    /// A segment is retransmitted as a probe, without being counted.
     pub fn probe(&mut self, number: u32, now: Time) {
         let segment = self.at_mut(number);
         (segment.sent, segment.ever_again) = (now, true);
@@ -199,7 +199,7 @@ impl Outstanding {
         self.hint = self.hint.min(number);
     }
 
-    /// No segment counts as lost any more. What was found lost is listed no more, as in the kernel.
+    /// No segment counts as lost any more. Segments found lost leave the list, as in the kernel.
     pub fn forget_losses(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.lost = false);
         self.lost = 0;
@@ -224,7 +224,7 @@ impl Outstanding {
         None
     }
 
-    /// What a block reports from `first` to `end`, of which `each` is what was not known.
+    /// Segments reported by a block from `first` to `end`; `each` receives the new ones.
     pub fn report(&mut self, first: u32, end: u32, mut each: impl FnMut(Arrived)) {
         let (mut segment, end) = (first.max(self.una), end.min(self.una + self.len()));
         while segment < end {
@@ -263,8 +263,8 @@ impl Outstanding {
         arrived
     }
 
-    /// Segments in the order in which they were last sent, as long as `is_lost` says of them whether they are; those that
-    /// are, it counts as lost.
+    /// Visits segments in the order of their last sending, as long as `is_lost` gives an answer; those that are lost are
+    /// counted as lost.
     pub fn lose_earliest(&mut self, mut is_lost: impl FnMut(u32, Time) -> Option<bool>) {
         let mut number = self.earliest;
         while number != NONE {
@@ -278,7 +278,7 @@ impl Outstanding {
         }
     }
 
-    /// After a timeout: the first segment is lost, and each other of which `is_late` says so.
+    /// After a timeout: the first segment is lost, and each other for which `is_late` is true.
     pub fn lose_after_timeout(&mut self, mut is_late: impl FnMut(Time) -> bool) {
         for number in self.una..self.una + self.len() {
             if number == self.una || (!self.reported.has(number) && is_late(self.at(number).sent)) {
@@ -298,7 +298,7 @@ impl Outstanding {
     }
 }
 
-/// What was sent otherwise than the sender decided, when it is [played](super::played) beside the kernel's.
+/// Corrections to the sender's decisions when it is [replayed](super::played) beside the kernel's.
 impl Outstanding {
     /// The last segment was not sent.
     pub fn take_back_new(&mut self) {
@@ -308,7 +308,7 @@ impl Outstanding {
         }
     }
 
-    /// A segment was not sent again: it is as it was `before`.
+    /// A segment was not retransmitted: its state is restored to `before`.
     pub fn take_back_again(&mut self, number: u32, before: &Self) {
         self.unlist(number);
         let was = *before.at(number);
@@ -334,7 +334,7 @@ impl Outstanding {
         self.at(number).lost && !self.at(number).again
     }
 
-    /// It was sent at `sent`, after all that was sent before.
+    /// It was sent at `sent`, after all earlier segments.
     pub fn restamp(&mut self, number: u32, sent: Time) {
         if self.is_missing(number) {
             self.at_mut(number).sent = sent;

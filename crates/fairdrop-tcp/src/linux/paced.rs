@@ -1,4 +1,4 @@
-//! Controls that are told rates of delivery, and may pace: what they learn, and when segments leave.
+//! Controls that receive rates of delivery, and may pace: their samples, and the departure times of segments.
 
 use super::Event;
 use super::acknowledged::News;
@@ -33,12 +33,12 @@ impl Linux {
         }
     }
 
-    /// Whether the timer has run out for pacing, not for loss recovery.
+    /// Whether the timer ran out for pacing, not for loss recovery.
     pub(super) fn only_pacing_waits(&self, event: &Event<'_>) -> bool {
         self.paced.is_some() && event.tcp.deadline > event.now
     }
 
-    /// What was held back may leave (`tcp_tsq_write`).
+    /// Held segments may leave (`tcp_tsq_write`).
     pub(super) fn send_paced(&mut self, event: &mut Event<'_>) {
         if let Some(paced) = &mut self.paced {
             paced.pacer.release();
@@ -81,7 +81,7 @@ impl Linux {
         self.note_limit(event, is_limited);
     }
 
-    /// The application has written something: before that there was nothing.
+    /// The application has written data after it had none.
     pub(super) fn note_supply(&mut self, event: &Event<'_>) {
         let is_limited = event.tcp.high >= event.tcp.supply.saturating_sub(1);
         self.note_limit(event, is_limited);
@@ -96,7 +96,7 @@ impl Linux {
         }
     }
 
-    /// What has arrived makes a sample.
+    /// Makes a sample from the arrived segments.
     pub(super) fn take_sample(&mut self, news: &News, prior_in_flight: u32) {
         let repair = self.repair();
         let Some(paced) = &mut self.paced else { return };
@@ -119,7 +119,7 @@ impl Linux {
         (sample.in_flight, sample.repair) = (self.outstanding.in_flight(), repair);
     }
 
-    /// Tells of the segments that were found lost.
+    /// Reports the segments that were found lost.
     pub(super) fn tell_losses(&mut self, event: &mut Event<'_>) {
         let repair = self.repair();
         let (Some(paced), Some(found)) = (&mut self.paced, &mut self.outstanding.found) else { return };
@@ -130,7 +130,7 @@ impl Linux {
         }
     }
 
-    /// The control sets the window by what it knows of the path (`tcp_cong_control`).
+    /// The control sets the window by its model of the path (`tcp_cong_control`).
     pub(super) fn follow_model(&mut self, event: &mut Event<'_>) {
         let Some(paced) = &mut self.paced else { return };
         let tcp = &mut *event.tcp;

@@ -5,7 +5,7 @@ use super::rates::Rates;
 use crate::congestion::RateSample;
 use fairdrop::Time;
 
-/// What a sender remembers for a control that is told rates of delivery, and may pace.
+/// A sender's state for a control that receives rates of delivery, and may pace.
 #[derive(Clone, Debug, Default)]
 pub struct Paced {
     pub rates: Rates,
@@ -16,20 +16,20 @@ pub struct Paced {
     pub lost_before: u64,
 }
 
-/// When segments may leave.
+/// Departure times of segments.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
     /// The next quantum may leave (`C.next_send_time`).
     next: Time,
     /// Segments that may still leave with the present quantum, at once.
     left: u32,
-    /// By how much the present quantum is late.
+    /// Lateness of the present quantum.
     credit: Time,
-    /// Something waits for `next`.
+    /// A segment waits for `next`.
     is_waiting: bool,
-    /// Segments in a quantum at most, where hosts do not offload segmentation (`gso_max_segs`).
+    /// Largest number of segments in a quantum, for hosts without segmentation offload (`gso_max_segs`).
     pub most: Option<u32>,
-    /// When the timer of loss recovery runs out, where that of the sender is `next`.
+    /// Time of loss recovery's timer, while the sender's is `next`.
     pub held_timer: Option<Time>,
 }
 
@@ -44,8 +44,8 @@ impl Pacer {
         !self.is_waiting
     }
 
-    /// A segment leaves at `now`, at a rate of `per_s` segments per second, if it is paced. What leaves late shortens the time to
-    /// the next, to half of it at most (`tcp_update_skb_after_send`).
+    /// A segment leaves at `now`, at a rate of `per_s` segments per second, if it is paced. A late departure shortens the
+    /// time to the next, by half at most (`tcp_update_skb_after_send`).
     pub fn on_sent(&mut self, now: Time, per_s: Option<f64>) {
         self.left = self.left.saturating_sub(1);
         self.next = self.next.max(now);
@@ -66,13 +66,13 @@ impl Pacer {
         self.next = next;
     }
 
-    /// What may still leave has not: the next goes with another quantum. Returns when that may, if something waits.
+    /// The rest of the quantum was not used: the next segment begins another quantum. Returns its time, if a segment waits.
     pub fn end(&mut self) -> Option<Time> {
         (self.left, self.credit) = (0, Time::ZERO);
         self.is_waiting.then_some(self.next)
     }
 
-    /// Nothing waits any more.
+    /// No segment waits any more.
     pub fn release(&mut self) {
         self.is_waiting = false;
     }

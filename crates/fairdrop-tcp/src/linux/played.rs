@@ -1,5 +1,5 @@
-//! A sender played beside the kernel's: it gets the ACKs that the kernel's got, at the same times, and what both send after
-//! each is set side by side. Where they differ it is brought in step, so that each ACK asks anew.
+//! A sender replayed beside the kernel's: it gets the kernel's ACKs at the same times, and the segments that both send after
+//! each are compared. Where they differ it is synchronised, so that each ACK is an independent test.
 
 use super::config::LinuxConfig;
 use super::outstanding::Outstanding;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 mod paced;
 
-/// What `TCP_INFO` says between two ACKs.
+/// Content of `TCP_INFO` between two ACKs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Info {
     cwnd: u32,
@@ -30,7 +30,7 @@ struct Info {
     bbr: Option<BbrInfo>,
 }
 
-/// What happened, or was sent, or was the case.
+/// An event, a segment sent, or a state.
 #[derive(Clone, Debug)]
 enum Line {
     Syn(Time),
@@ -84,7 +84,7 @@ impl Line {
     }
 }
 
-/// What a recording says of BBR.
+/// BBR's state in a recording.
 fn of_bbr(words: &[&str]) -> Option<BbrInfo> {
     let &[pacing_rate, bw, min_rtt_us, pacing_gain, cwnd_gain] = words else { return None };
     Some(BbrInfo {
@@ -114,7 +114,7 @@ impl Line {
     }
 }
 
-/// An ACK, or the answer to the SYN, and what the kernel did before the next.
+/// An ACK, or the answer to the SYN, and the kernel's actions before the next.
 struct Step {
     at: Time,
     /// When the next ACK comes.
@@ -124,7 +124,7 @@ struct Step {
     info: Option<Info>,
 }
 
-/// When the SYN was sent, and all that followed.
+/// Time of the SYN, and all later events.
 fn steps(recording: &str) -> Result<(Time, Vec<Step>), String> {
     let (mut syn, mut steps) = (None, Vec::<Step>::new());
     let lines = recording.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
@@ -156,18 +156,18 @@ fn steps(recording: &str) -> Result<(Time, Vec<Step>), String> {
     Ok((syn.ok_or("there is no SYN")?, steps))
 }
 
-/// By how much a timer of the kernel may run out earlier than it was set for: it counts whole ticks, from the one that has begun.
+/// Largest time by which a kernel timer may run out early: it counts whole ticks, from the current one.
 const GRANULARITY: Time = Time::from_ms(4);
 
-/// Segments that are sent for one event are no further apart.
+/// Largest distance of segments sent for one event.
 const BURST: Time = Time::from_ns(500_000);
 
 /// Columns of the result.
 const HEAD: &str = "time_us,acked,sacked_blocks,kernel_sent,model_sent,timer,known,kernel_cwnd,model_cwnd,kernel_ssthresh,\
 model_ssthresh,kernel_state,model_state,kernel_lost,model_lost,kernel_again,model_again,in_flight,reordering,srtt_us,rto_us,model_srtt_us,model_rto_us";
 
-/// Plays `recording` against a sender with `config`. Returns, as CSV, a line for each ACK: what the kernel and what the sender sent
-/// after it, and how each was then.
+/// Plays `recording` against a sender with `config`. Returns, as CSV, a line for each ACK: the segments that the kernel and
+/// the sender sent after it, and the state of each.
 ///
 /// A recording has lines `syn TIME`, `syn-ack TIME`, `sent TIME SEGMENT`, `ack TIME NEXT STAMP [FIRST-LAST ...]`, and after an ACK
 /// perhaps `info CWND SSTHRESH STATE SACKED LOST RETRANS REORDERING SRTT RTO`, with BBR followed by `PACING_RATE BW MIN_RTT PACING_GAIN
@@ -175,7 +175,7 @@ model_ssthresh,kernel_state,model_state,kernel_lost,model_lost,kernel_again,mode
 ///
 /// # Errors
 ///
-/// What is wrong with the recording or the settings.
+/// The problem of the recording or the settings.
 pub fn beside_kernel(config: &Config<LinuxConfig>, recording: &str) -> Result<String, String> {
     let (syn, steps) = steps(recording)?;
     let control = config.congestion.control();
@@ -206,14 +206,14 @@ struct Played<'c> {
     sender: Sender,
     config: &'c Config<LinuxConfig>,
     table: String,
-    /// By how much the kernel gets to an ACK after it was captured.
+    /// The kernel's delay in processing a captured ACK.
     later: Time,
 }
 
-/// What became of the sender's timer between two ACKs.
+/// Outcome of the sender's timer between two ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fired {
-    /// It did not run out, or nothing was sent for it.
+    /// It did not run out, or caused no segment.
     No,
     /// Both sent the same for it.
     Both,
@@ -260,7 +260,7 @@ impl Played<'_> {
         self.correct(step, &own, &before);
     }
 
-    /// Lets the timer run out as long as the kernel sends what follows from it.
+    /// Lets the timer run out as long as the kernel sends the same segments.
     fn fire_timers(&mut self, step: &Step, out: &mut Vec<Send>) -> Fired {
         let mut fired = Fired::No;
         for _ in 0..100 {
@@ -352,7 +352,7 @@ impl Played<'_> {
         }
     }
 
-    /// Brings the sender in step: it has sent what the kernel has, when the kernel has, and its windows are the kernel's.
+    /// Synchronises the sender: its segments, their times and its windows become the kernel's.
     fn correct(&mut self, step: &Step, own: &[u32], before: &Linux) {
         let mut extra = own.to_vec();
         let mut missing = Vec::new();
@@ -469,7 +469,7 @@ impl Linux {
         }
     }
 
-    /// Takes over the windows and the state that the kernel has.
+    /// Copies the kernel's windows and state.
     fn follow(&mut self, event: &mut Event<'_>, info: Info, arrived_before: u32) {
         let state = [State::Open, State::Disorder, State::Reducing, State::Recovery, State::Loss]
             [info.state.min(4) as usize];

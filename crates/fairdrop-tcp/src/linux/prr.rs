@@ -1,10 +1,10 @@
-//! Proportional rate reduction (RFC 9937, section 6.2; `tcp_cwnd_reduction`): a window that is to become smaller lets
-//! out what is left of it in proportion to what arrives.
+//! Proportional rate reduction (RFC 9937, section 6.2; `tcp_cwnd_reduction`): while the window is reduced, segments are sent
+//! in proportion to those that arrive.
 
-/// The reduction that goes on.
+/// The reduction in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prr {
-    /// The window before it (`RecoverFS`: the kernel takes the window for what was in flight).
+    /// The window before it (`RecoverFS`: the kernel uses the window instead of the flight size).
     before: u32,
     delivered: u32,
     /// Segments sent since it began.
@@ -17,7 +17,7 @@ impl Prr {
         Self { before, delivered: 0, sent: 0 }
     }
 
-    /// The window after an ACK that says that `delivered` more have arrived, when `in_flight` are still under way.
+    /// The window after an ACK that reports `delivered` more arrivals, with `in_flight` segments in flight.
     /// `is_safe`: it acknowledges new data and shows no new loss.
     pub fn window(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, is_safe: bool) -> u32 {
         self.delivered += delivered;

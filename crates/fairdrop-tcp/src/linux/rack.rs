@@ -4,10 +4,10 @@
 use super::outstanding::{Arrived, Outstanding};
 use fairdrop::Time;
 
-/// The reordering window stays wide for so many recoveries (section 6.2, step 4).
+/// Number of recoveries for which the reordering window stays wide (section 6.2, step 4).
 const PERSIST: u8 = 16;
 
-/// What is known of the segment sent last among those that have arrived.
+/// State of the last-sent segment among those that have arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
     /// When it was sent, and its number.
@@ -15,7 +15,7 @@ pub struct Rack {
     segment: u32,
     /// Its round trip.
     rtt: Time,
-    /// Something has arrived since losses were last looked for.
+    /// A segment has arrived since the last detection of losses.
     pub advanced: bool,
     /// Segments were seen to arrive out of order.
     pub reordered: bool,
@@ -56,8 +56,8 @@ impl Rack {
         }
     }
 
-    /// The reordering window (step 4; `tcp_rack_reo_wnd`). `is_sure`: in recovery, or as many segments are reported as
-    /// mean a loss.
+    /// The reordering window (step 4; `tcp_rack_reo_wnd`). `is_sure`: in recovery, or enough segments are reported to
+    /// indicate a loss.
     pub fn window(&self, min_rtt: Time, srtt: Time, is_sure: bool) -> Time {
         if !self.reordered && is_sure {
             return Time::ZERO;
@@ -81,7 +81,7 @@ impl Rack {
         }
     }
 
-    /// Finds losses at `now` with a reordering window (step 5). Returns how long to wait until more would be.
+    /// Finds losses at `now` with a reordering window (step 5). Returns the wait until further losses would be detected.
     pub fn find_losses(&mut self, now: Time, window: Time, outstanding: &mut Outstanding) -> Option<Time> {
         self.advanced = false;
         let mut wait: Option<Time> = None;

@@ -1,11 +1,11 @@
-//! Rates of delivery (draft-ietf-ccwg-bbr-06, section 4.1; `tcp_rate.c`): each segment remembers, as it is sent, how much
-//! had arrived until then; when it arrives, the difference was delivered meanwhile.
+//! Rates of delivery (draft-ietf-ccwg-bbr-06, section 4.1; `tcp_rate.c`): each segment stores the volume delivered at the
+//! time of its sending; at its arrival, the difference is the volume delivered in the meantime.
 
 use crate::congestion::{RateSample, Repair, SegmentLoss};
 use fairdrop::Time;
 use std::collections::VecDeque;
 
-/// What was so when a segment was last sent (section 4.1.2.1.2, per-packet state).
+/// State at the last sending of a segment (section 4.1.2.1.2, per-packet state).
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     sent: Time,
@@ -24,16 +24,16 @@ struct Newest {
     snapshot: Snapshot,
 }
 
-/// What a connection remembers to sample its rate of delivery (section 4.1.2.1.1, per-connection state).
+/// A connection's state for sampling its rate of delivery (section 4.1.2.1.1, per-connection state).
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
     delivered: u64,
     lost: u64,
-    /// When something last arrived (`C.delivered_time`).
+    /// Time of the last arrival (`C.delivered_time`).
     delivered_at: Time,
     /// When the segment was sent that arrived last, of a busy connection (`C.first_send_time`).
     first_sent: Time,
-    /// What is sent until so much has arrived is limited by the application; 0: nothing (`C.app_limited`).
+    /// Volume delivered up to which segments count as limited by the application; 0: none (`C.app_limited`).
     app_limited: u64,
     /// Of segments from `una` on.
     snapshots: VecDeque<Snapshot>,
@@ -44,7 +44,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// A segment is sent, for the first time or again, after which `in_flight` are under way; `is_first`: none was before
+    /// A segment is sent, for the first time or again, after which `in_flight` are in flight; `is_first`: none was before
     /// (`OnPacketSent`).
     pub fn on_sent(&mut self, now: Time, segment: u32, in_flight: u32, is_first: bool) {
         if is_first {
@@ -101,8 +101,8 @@ impl Rates {
         }
     }
 
-    /// The sender has nothing more to send although it may: until what is in flight has arrived, rates say nothing of the
-    /// network (`MarkConnectionAppLimited`).
+    /// The sender has no more data although the window allows more: until the segments in flight have arrived, rates do not
+    /// describe the network (`MarkConnectionAppLimited`).
     pub fn limit_by_application(&mut self, in_flight: u32) {
         self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
     }
@@ -115,8 +115,8 @@ impl Rates {
         self.lost
     }
 
-    /// The sample of an ACK whose segments have been taken (`GenerateRateSample`). What has followed from it, losses and
-    /// the like, is the caller's to add.
+    /// The sample of an ACK whose segments have been taken (`GenerateRateSample`). The caller adds its consequences, such as
+    /// losses.
     pub fn sample(&mut self, rtt: Option<Time>, min_rtt: Time) -> RateSample {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;

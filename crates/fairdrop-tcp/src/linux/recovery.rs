@@ -1,4 +1,4 @@
-//! What follows from what has arrived: losses, and the states that they lead to (`tcp_fastretrans_alert`).
+//! Reaction to arrivals: losses, and the resulting states (`tcp_fastretrans_alert`).
 
 use super::Event;
 use super::acknowledged::News;
@@ -8,7 +8,7 @@ use crate::connection::Phase;
 use crate::messages::Send;
 use fairdrop::Time;
 
-/// What may be sent first after an ACK.
+/// Data to send first after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendNext {
     /// New data only.
@@ -30,7 +30,7 @@ impl Linux {
         event.tcp.una >= self.recover
     }
 
-    /// An ACK says that something may be wrong, or comes while something is.
+    /// An ACK indicates a problem, or arrives during one.
     pub(super) fn look_for_losses(&mut self, event: &mut Event<'_>, news: &mut News) -> SendNext {
         self.leave_state(event);
         match self.state {
@@ -77,7 +77,7 @@ impl Linux {
         SendNext::Lost
     }
 
-    /// A state ends when what was sent before it is acknowledged.
+    /// A state ends when all segments sent before it are acknowledged.
     fn leave_state(&mut self, event: &mut Event<'_>) {
         if self.state == State::Open {
             self.undo.forget_stamp();
@@ -99,7 +99,7 @@ impl Linux {
         }
     }
 
-    /// Recovery has ended, and undoes the reduction if nothing was lost after all (`tcp_try_undo_recovery`).
+    /// Recovery has ended, and undoes the reduction if no segment was lost (`tcp_try_undo_recovery`).
     pub(super) fn recover_or_undo(&mut self, event: &mut Event<'_>) {
         if self.is_spurious(event) {
             self.undo_reduction(event, false);
@@ -157,7 +157,7 @@ impl Linux {
         self.set_state(event, State::Recovery);
     }
 
-    /// Nothing is lost: an echo of congestion reduces the window, and otherwise all is well (`tcp_try_to_open`).
+    /// No segment is lost: an echo of congestion reduces the window; otherwise the state is open (`tcp_try_to_open`).
     fn try_open(&mut self, event: &mut Event<'_>, news: &News) {
         if !self.outstanding.has_again() {
             self.undo.forget_stamp();
@@ -185,7 +185,8 @@ impl Linux {
         }
     }
 
-    /// An ACK in the state after a timeout (`tcp_process_loss`): what to send, and whether the timeout was spurious.
+    /// An ACK in the state after a timeout (`tcp_process_loss`): determines the data to send, and whether the timeout was
+    /// spurious.
     fn after_timeout(&mut self, event: &mut Event<'_>, news: &News) -> SendNext {
         let is_recovered = self.is_recovered(event);
         if news.acked > 0 && self.undo_timeout(event, false) {
@@ -253,7 +254,7 @@ impl Linux {
         self.run(event, Timer::Retransmission, wait);
     }
 
-    /// What was sent as a probe has been answered (RFC 8985, section 7.4.2; `tcp_process_tlp_ack`).
+    /// A tail loss probe has been answered (RFC 8985, section 7.4.2; `tcp_process_tlp_ack`).
     pub(super) fn end_probe(&mut self, event: &mut Event<'_>, next: u32, news: &News) {
         let Some(probe) = self.probe.filter(|probe| next >= probe.high) else { return };
         let has_both_arrived = news.copy.is_some_and(|segment| segment + 1 == probe.high);

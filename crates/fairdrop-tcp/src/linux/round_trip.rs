@@ -1,5 +1,5 @@
 //! The retransmission timeout of the kernel (`tcp_rtt_estimator`, `tcp_set_rto`): the smoothed round trip and four times
-//! its deviation, which counts as 200 ms at least. RFC 6298 has a least timeout instead.
+//! its deviation, which counts as at least 200 ms. RFC 6298 has a least timeout instead.
 
 use crate::config::Common;
 use fairdrop::Time;
@@ -52,7 +52,7 @@ impl RoundTrip {
         self.timeout = timeout.min(config.max_rto);
     }
 
-    /// The connection has opened, and nothing was measured (`tcp_init_metrics`; RFC 6298, section 5.7).
+    /// The connection has opened without a measurement (`tcp_init_metrics`; RFC 6298, section 5.7).
     pub fn open_unmeasured(&mut self, config: &Common) {
         self.timeout = config.initial_rto.max(TIMEOUT_FALLBACK).min(config.max_rto);
     }

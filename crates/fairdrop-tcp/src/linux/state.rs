@@ -1,4 +1,4 @@
-//! What a sender as the Linux kernel's remembers.
+//! State of a sender modelled on the Linux kernel.
 
 use super::outstanding::Outstanding;
 use super::pacing::Paced;
@@ -12,13 +12,13 @@ use fairdrop::Time;
 /// Segments reported above one that mean that it is lost, unless segments were seen out of order (`tcp_reordering`).
 pub(super) const REORDERING: u32 = 3;
 
-/// What is going on (`icsk_ca_state`).
+/// State of congestion avoidance (`icsk_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Nothing.
     #[default]
     Open,
-    /// Something is reported out of order.
+    /// A segment is reported out of order.
     Disorder,
     /// The window is being reduced for an echo of congestion.
     Reducing,
@@ -28,7 +28,7 @@ pub enum State {
     Loss,
 }
 
-/// What a sender of this kind remembers beside what all have.
+/// State of this sender, beside that of all senders.
 #[derive(Clone, Debug)]
 pub struct Linux {
     pub(super) state: State,
@@ -41,7 +41,7 @@ pub struct Linux {
     pub(super) min_rtt: Time,
     /// Which timer runs.
     pub(super) timer: Timer,
-    /// Timeouts since something new was acknowledged.
+    /// Timeouts since the last acknowledgement of new data.
     pub(super) timeouts: u32,
     /// The tail loss probe that was not answered yet.
     pub(super) probe: Option<Probe>,
@@ -54,7 +54,7 @@ pub struct Linux {
     pub(super) usage: Usage,
     /// Marks, where feedback of them is accurate.
     pub(super) marks: Reconstruction,
-    /// Of a control that is told rates of delivery, and may pace.
+    /// State for a control that receives rates of delivery, and may pace.
     pub(super) paced: Option<Box<Paced>>,
 }
 
@@ -82,7 +82,7 @@ impl Default for Linux {
 }
 
 impl Linux {
-    /// Of a new connection; `rates`: its control is told rates of delivery.
+    /// State of a new connection; `rates`: its control receives rates of delivery.
     pub fn new(rates: bool) -> Self {
         let mut linux = Self { paced: rates.then(Box::default), ..Self::default() };
         linux.outstanding.found = rates.then(Vec::new);
@@ -96,11 +96,11 @@ pub enum Timer {
     Retransmission,
     /// More segments may count as lost by then.
     Reordering,
-    /// Nothing has come for two round trips.
+    /// No ACK has arrived for two round trips.
     Probe,
 }
 
-/// A tail loss probe under way (RFC 8985, section 7.3).
+/// A tail loss probe in flight (RFC 8985, section 7.3).
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// `high` after it (`TLP.end_seq`).
@@ -109,7 +109,7 @@ pub struct Probe {
     pub again: bool,
 }
 
-/// What there is to undo, and how it shows that it must be.
+/// The reduction that may be undone, and the evidence needed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
     /// The window before the reduction; `None` where it stays reduced.
@@ -120,11 +120,11 @@ pub struct Undo {
     pub(super) unanswered: Option<u32>,
     /// When the first retransmission was sent (`retrans_stamp`).
     pub(super) first: Option<Time>,
-    /// When the segment was sent whose timestamp the last ACK echoes.
+    /// Sending time of the segment whose timestamp the last ACK echoes.
     pub(super) echoed: Option<Time>,
 }
 
-/// How far the window was used (`tcp_cwnd_validate`; RFC 7661).
+/// Use of the window (`tcp_cwnd_validate`; RFC 7661).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// The window was full.

@@ -6,9 +6,9 @@ use super::wheel::timer_end;
 use crate::messages::Send;
 use fairdrop::Time;
 
-/// The least that the probe and the reordering timer wait beyond what is due (`TCP_TIMEOUT_MIN_US`).
+/// Least additional wait of the probe and the reordering timer (`TCP_TIMEOUT_MIN_US`).
 const LEAST: Time = Time::from_ms(2);
-/// When there is no measurement, a probe goes after this (`TCP_TIMEOUT_INIT`).
+/// Delay of a probe without a measurement (`TCP_TIMEOUT_INIT`).
 const UNMEASURED: Time = Time::from_ms(1000);
 
 impl Linux {
@@ -21,7 +21,7 @@ impl Linux {
         event.tcp.deadline = timer_end(event.now, wait.min(event.config.max_rto), event.config.family);
     }
 
-    /// When the first segment times out, from when it was sent.
+    /// Timeout of the first segment, counted from its sending.
     fn until_timeout(&self, event: &Event<'_>) -> Time {
         let sent = self.outstanding.first_sent().unwrap_or(event.now);
         sent.after(self.timeout(event)).since(event.now)
@@ -40,7 +40,7 @@ impl Linux {
         self.run(event, Timer::Retransmission, wait);
     }
 
-    /// Something has arrived (`tcp_set_xmit_timer`).
+    /// A segment has arrived (`tcp_set_xmit_timer`).
     pub(super) fn set_timer(&mut self, event: &mut Event<'_>) {
         if !self.schedule_probe(event, true) {
             self.rearm(event);
@@ -48,7 +48,7 @@ impl Linux {
     }
 
     /// The timer of the probe takes the place of that of the retransmission, if a probe may be sent (RFC 8985, section
-    /// 7.2; `tcp_schedule_loss_probe`). `anew`: the retransmission's would begin now.
+    /// 7.2; `tcp_schedule_loss_probe`). `anew`: the retransmission timer would start now.
     pub(super) fn schedule_probe(&mut self, event: &mut Event<'_>, anew: bool) -> bool {
         let calm = matches!(self.state, State::Open | State::Reducing);
         if !event.config.family.tlp || self.outstanding.is_empty() || !calm {

@@ -20,7 +20,7 @@ impl Undo {
         (self.marker, self.before) = (None, None);
     }
 
-    /// An ACK has come that echoes the timestamp of a segment sent at `echoed`.
+    /// An ACK has arrived that echoes the timestamp of a segment sent at `echoed`.
     pub fn note_echo(&mut self, echoed: Option<Time>) {
         self.echoed = echoed;
     }
@@ -55,7 +55,7 @@ impl Undo {
 
 impl Linux {
     /// The ACK echoes a timestamp from before the first retransmission: the original has arrived (RFC 3522, section 3.2).
-    /// Where nothing was sent again, as well.
+    /// Also true if no segment was retransmitted.
     fn is_delayed(&self, event: &Event<'_>) -> bool {
         let Some(first) = self.undo.first else { return true };
         let tick = event.config.tick.ns();

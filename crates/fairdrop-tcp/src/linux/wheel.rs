@@ -10,7 +10,7 @@ const PLACES: u64 = 64;
 const SHIFT: u32 = 3;
 const LEVELS: u32 = 9;
 
-/// When a timer fires that is set at `now` to `wait`.
+/// Firing time of a timer set at `now` to `wait`.
 pub fn timer_end(now: Time, wait: Time, switches: LinuxConfig) -> Time {
     if switches.timer_wheel { fires(now, wait) } else { now.after(wait) }
 }

@@ -1,4 +1,4 @@
-//! How the window is used, grows and shrinks (`tcp_cong_control`), and what is sent new (`tcp_write_xmit`).
+//! Use, growth and reduction of the window (`tcp_cong_control`), and sending of new data (`tcp_write_xmit`).
 
 use super::Event;
 use super::acknowledged::News;
@@ -10,8 +10,8 @@ impl Usage {
         self.is_full
     }
 
-    /// A segment has arrived, each of which is to open the window by `growth` segments. Returns by how many it grows now: by
-    /// one after 1 / `growth` have arrived, also of those that came when it was to be less (`tcp_cong_avoid_ai`).
+    /// A segment has arrived, and each opens the window by `growth` segments. Returns the growth now: one after 1 / `growth`
+    /// arrivals, including those counted at a smaller `growth` (`tcp_cong_avoid_ai`).
     fn count(&mut self, growth: f64) -> u32 {
         if growth >= 1.0 {
             return growth as u32;
@@ -44,7 +44,7 @@ impl Linux {
         event.tcp.cwr = true;
     }
 
-    /// The window is what it was to become, unless the reduction was undone (`tcp_end_cwnd_reduction`).
+    /// The window takes its reduced value, unless the reduction was undone (`tcp_end_cwnd_reduction`).
     pub(super) fn end_reduction(&mut self, event: &mut Event<'_>) {
         if !event.config.model_based && (self.state == State::Reducing || self.undo.is_possible()) {
             event.set_cwnd(event.ssthresh());
@@ -61,7 +61,7 @@ impl Linux {
         }
     }
 
-    /// The window after an ACK that has shown so many `losses`.
+    /// The window after an ACK that has revealed `losses`.
     pub(super) fn adjust_window(&mut self, event: &mut Event<'_>, news: &News, losses: u64) {
         if event.config.model_based {
             self.follow_model(event);
@@ -82,7 +82,7 @@ impl Linux {
         self.usage.is_full || (event.tcp.window.in_slow_start() && event.cwnd() < 2 * self.usage.most)
     }
 
-    /// Each segment that has arrived opens the window by what congestion control says: in whole segments.
+    /// Each arrived segment opens the window by congestion control's growth, in whole segments.
     fn grow(&mut self, event: &mut Event<'_>, news: &News) {
         let told = self.event_of(event, news, 1);
         for _ in 0..news.delivered {

@@ -1,4 +1,4 @@
-//! What the agents of ns-2 have in common (`tcp/tcp.cc`).
+//! Code common to the agents of ns-2 (`tcp/tcp.cc`).
 
 use super::config::Ns2Config;
 use super::reno::half_window;

@@ -1,4 +1,4 @@
-//! What the eras of ns-2 stand for: a switch for each behaviour.
+//! Settings of the eras of ns-2: a switch for each behaviour.
 
 use crate::config::{self, Common, Family, Receiving, Traits};
 use crate::congestion::{Ns2Agent, Variant};
@@ -8,14 +8,14 @@ use fairdrop_config::{FieldSpec, Report, SWITCH, Section, field};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-/// The eras, and what each says beyond the fields of all TCPs. Dates are those of ns-2's `ns-default.tcl`.
+/// The eras, and the settings of each beyond the fields of all TCPs. Dates are those of ns-2's `ns-default.tcl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Era {
     /// Before `timerfix_` (2001-05-11).
     Of1998,
     /// After Limited Transmit (2001-11-28), before `precisionReduce_` (2006-01-24).
     Of2005,
-    /// ns-2.35, of 2011: what Debian has.
+    /// ns-2.35, of 2011, packaged in Debian.
     Of2011,
 }
 
@@ -30,37 +30,37 @@ impl Era {
     }
 }
 
-/// What a TCP does as the agents of ns-2, beyond the RFCs.
+/// Behaviours of ns-2's agents that differ from the RFCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ns2Config {
-    /// What the others are unless they are set.
+    /// Default of the other switches.
     pub ns2_compat: bool,
     /// The timer of Jacobson 1988, in whole ticks.
     #[serde(rename = "ns2_timer")]
     pub timer: bool,
     /// The timer is restarted after the round trip that an ACK measures counts, not before (`timerfix_`).
     pub timerfix: bool,
-    /// What is halved is the window.
+    /// The window is halved, not the flight size.
     #[serde(rename = "ns2_halving")]
     pub halving: bool,
     /// Its half has a fraction (`precisionReduce_`).
     pub precision_reduce: bool,
-    /// Recovery, and what timeouts do.
+    /// Recovery, and the effect of timeouts.
     #[serde(rename = "ns2_recovery")]
     pub recovery: bool,
     /// Limited transmit while going back after a timeout as well (`singledup_`).
     #[serde(rename = "ns2_singledup")]
     pub singledup: bool,
-    /// Selective acknowledgements as the agent `Sack1` and its sink have them.
+    /// Selective acknowledgements like those of the agent `Sack1` and its sink.
     #[serde(rename = "ns2_sack1")]
     pub sack1: bool,
-    /// Vegas as the agent `Vegas` has it.
+    /// Vegas like the agent `Vegas`.
     #[serde(rename = "ns2_vegas")]
     pub vegas: bool,
 }
 
 impl Ns2Config {
-    /// How the timeout follows from round trips.
+    /// Computation of the timeout from round trips.
     #[inline]
     pub const fn law(&self) -> Law {
         if self.timer { Law::Jacobson1988 } else { Law::Rfc6298 }
@@ -99,7 +99,7 @@ impl Ns2Config {
         }
     }
 
-    /// Whether anything is as in ns-2.
+    /// Whether any switch is on.
     pub fn is_any(&self) -> bool {
         let none = Self {
             ns2_compat: false,

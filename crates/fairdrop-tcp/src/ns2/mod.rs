@@ -1,5 +1,6 @@
-//! Senders as the agents of ns-2 (2.35). Tahoe, Reno and NewReno are the sender of [`rfc`](super::rfc) under the rules of ns-2
-//! (`reno.rs`), and so is any other congestion control in an era of ns-2. `Sack1` and `Vegas` are agents of their own. Names of
+//! Senders modelled on the agents of ns-2 (2.35). Tahoe, Reno and NewReno are the sender of [`rfc`](super::rfc) under the
+//! rules of ns-2
+//! (`reno.rs`), and so is any other congestion control in an era of ns-2. `Sack1` and `Vegas` are separate agents. Names of
 //! variables are those of ns-2's `tcp/tcp.cc`, `tcp-sack1.cc`, `scoreboard-rq.cc` and `tcp-vegas.cc`.
 
 mod agent;
@@ -22,7 +23,7 @@ use config::Ns2Config;
 use fairdrop::Time;
 use state::{Sack1, Vegas};
 
-/// A sender as one of ns-2's agents.
+/// A sender modelled on one of ns-2's agents.
 #[derive(Debug)]
 pub enum Sender {
     /// `Agent/TCP`, `Agent/TCP/Reno`, `Agent/TCP/Newreno`.

@@ -9,7 +9,7 @@ use crate::rfc::{Rules, Sender};
 use crate::timer::Law;
 use fairdrop::Time;
 
-/// Half of the window without its inflation: what ns-2 halves, in whole segments unless `precision_reduce`.
+/// Half of the window without its inflation, as in ns-2, in whole segments unless `precision_reduce`.
 pub fn half_window(tcp: &Connection, duplicate_acks: u32, config: &Config<Ns2Config>) -> f64 {
     let inflation = if tcp.phase == Phase::Recovery { duplicate_acks } else { 0 };
     let window = (tcp.window.cwnd - f64::from(inflation)).min(config.max_window);
@@ -70,7 +70,7 @@ impl Rules for Ns2Config {
         config.family.recovery
     }
 
-    /// Tahoe goes on counting.
+    /// Tahoe keeps counting.
     fn duplicates_after_timeout(duplicates: u32, config: &Config<Self>) -> u32 {
         let goes_on = config.family.recovery && config.recovery == LossRecovery::GoBackN;
         if goes_on { duplicates } else { 0 }

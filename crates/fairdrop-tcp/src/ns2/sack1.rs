@@ -1,5 +1,5 @@
 //! `Agent/TCP/Sack1`: older than RFC 6675. The pipe is a counter that each ACK lowers and each segment raises; a segment is
-//! sent again as soon as anything above it is reported, in order, once per recovery.
+//! retransmitted as soon as any segment above it is reported, in order, once per recovery.
 
 use super::agent::{Agent, State};
 use super::state::Sack1;
@@ -42,7 +42,7 @@ impl Sack1 {
         Some(hole)
     }
 
-    /// An ACK has come (`Sack1TcpAgent::recv`).
+    /// An ACK has arrived (`Sack1TcpAgent::recv`).
     pub fn on_ack(&mut self, agent: &mut Agent<'_>, ack: Ack<'_>) {
         if agent.state.tcp.phase == Phase::Recovery {
             self.on_ack_in_recovery(agent, ack);

@@ -1,9 +1,9 @@
-//! What the agents keep from one event to the next.
+//! State of the agents between events.
 
 use super::super::scoreboard::Reported;
 use fairdrop::Time;
 
-/// What `Sack1` keeps, beside what all have.
+/// State of `Sack1`, beside that of all agents.
 #[derive(Clone, Debug, Default)]
 pub struct Sack1 {
     pub(super) reported: Reported,
@@ -11,7 +11,7 @@ pub struct Sack1 {
     pub(super) retransmitted: u32,
     /// The first segment that the scoreboard is about (`sack_min`).
     pub(super) first: u32,
-    /// Segments thought to be under way (`pipe_`).
+    /// Estimate of the segments in flight (`pipe_`).
     pub(super) pipe: i64,
     /// As `una`, but partial ACKs leave it (`last_ack_`).
     pub(super) last: u32,
@@ -19,7 +19,7 @@ pub struct Sack1 {
     pub(super) after_timeout: bool,
 }
 
-/// What `Vegas` keeps, beside what all have. Times are in seconds since the first segment was sent.
+/// State of `Vegas`, beside that of all agents. Times are in seconds since the first segment was sent.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     /// alpha, beta, gamma.
@@ -45,7 +45,7 @@ pub struct Vegas {
     pub(super) reduced: f64,
     /// When that was.
     pub(super) reduced_at: f64,
-    /// What last reduced the window was the timer.
+    /// The timer caused the last reduction of the window.
     pub(super) after_timeout: bool,
 }
 

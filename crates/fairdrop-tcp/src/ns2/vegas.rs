@@ -1,6 +1,6 @@
 //! `Agent/TCP/Vegas`, made after the Vegas of NetBSD (USC). It differs from the paper: the window grows by 1/cwnd for each ACK
-//! of a round trip, what is in queues is rounded, a loss takes a quarter, and a timeout begins with two segments. It knows no
-//! SYN: where others send one, it begins with one segment, and has its initial window from the second ACK on.
+//! of a round trip, the backlog in queues is rounded, a loss reduces it by a quarter, and a timeout begins with two segments.
+//! It has no SYN: in eras with a SYN, it begins with one segment, and has its initial window from the second ACK on.
 
 use super::agent::Agent;
 use super::state::Vegas;
@@ -47,7 +47,7 @@ impl Vegas {
         }
     }
 
-    /// An ACK has come (`VegasTcpAgent::recv`).
+    /// An ACK has arrived (`VegasTcpAgent::recv`).
     pub fn on_ack(&mut self, agent: &mut Agent<'_>, ack: Ack<'_>) {
         let now = self.time(agent);
         if self.base.is_none() {
@@ -99,7 +99,7 @@ impl Vegas {
         }
     }
 
-    /// Once per round trip the window is compared with what the network holds.
+    /// Once per round trip the window is compared with the capacity of the path.
     fn end_round_trip(&mut self, agent: &mut Agent<'_>, now: f64) {
         let (sum, count) = std::mem::take(&mut self.samples);
         let round_trip = if count > 0 { sum / f64::from(count) } else { now - self.round_began };

@@ -8,7 +8,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// What fits into the 40 bytes of TCP options.
+    /// Number of blocks that fit into the 40 bytes of TCP options.
     pub const MOST: usize = 4;
 
     /// Number of blocks.

@@ -1,6 +1,7 @@
-//! When the Linux kernel acknowledges (`__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack`): every second
-//! segment, after a delay that follows the gaps between segments, and in phases of quick ACKs each segment; what it
-//! echoes of timestamps (RFC 7323, section 4), and copies that have arrived (RFC 2883).
+//! Acknowledgements modelled on the Linux kernel (`__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack`):
+//! every second
+//! segment, after a delay that follows the gaps between segments, and in phases of quick ACKs each segment; echoes of
+//! timestamps (RFC 7323, section 4), and reports of duplicates (RFC 2883).
 
 use super::blocks::Blocks;
 use super::linux_state::{LEAST, LinuxReceiver};
@@ -19,13 +20,14 @@ impl Receiver {
         self.linux.get_or_insert_with(|| Box::new(LinuxReceiver::new(Time::ZERO)))
     }
 
-    /// A packet has come with this ECN field and so many bytes of data, where feedback is accurate. Returns whether an ACK is
+    /// A packet with this ECN field and number of bytes of data has arrived, where feedback is accurate. Returns whether an
+    /// ACK is
     /// due at once.
     pub fn count_marks(&mut self, ecn: Ecn, bytes: u32) -> bool {
         self.as_linux().marks.take(ecn, bytes)
     }
 
-    /// What an ACK sent now says of marks, perhaps with the option.
+    /// Feedback of marks in an ACK sent now, perhaps with the option.
     pub fn feed_back(&mut self, with_option: bool) -> Feedback {
         self.as_linux().marks.report(with_option)
     }
@@ -87,12 +89,12 @@ impl Receiver {
         self.note_ack();
     }
 
-    /// When the segment was sent whose timestamp an ACK sent now echoes.
+    /// Sending time of the segment whose timestamp an ACK sent now echoes.
     pub fn echoed(&self) -> Option<Time> {
         self.linux.as_ref().and_then(|linux| linux.echoed)
     }
 
-    /// What an ACK sent now reports: a copy first, if one has come (RFC 2883, section 4).
+    /// Blocks that an ACK sent now reports: a duplicate first, if one has arrived (RFC 2883, section 4).
     pub fn blocks_as_linux(&mut self, most: u8) -> Option<Blocks> {
         let copy = self.linux.as_mut().and_then(|linux| linux.copy.take());
         if copy.is_none() && !self.has_gap() {

@@ -1,4 +1,4 @@
-//! What a receiver as the Linux kernel's remembers, and how long it delays ACKs.
+//! State of a receiver modelled on the Linux kernel, and its delays of ACKs.
 
 use crate::accurate_ecn::Counts;
 use crate::config::{Common, Receiving};
@@ -11,24 +11,24 @@ pub(super) const LEAST: Time = Time::from_ms(40);
 /// The largest (`tcp_delack_max`).
 const MOST: Time = Time::from_ms(200);
 
-/// What it remembers beside what all receivers do.
+/// Its state beside that of all receivers.
 #[derive(Clone, Debug)]
 pub struct LinuxReceiver {
     /// What the last ACK expects next (`rcv_wup`).
     pub(super) acked: u32,
-    /// When the segment was sent whose timestamp the next ACK echoes (`ts_recent`).
+    /// Sending time of the segment whose timestamp the next ACK echoes (`ts_recent`).
     pub(super) echoed: Option<Time>,
     /// ACKs that are left of a quick phase.
     pub(super) quick: u32,
-    /// How long an ACK is delayed (`ato`); 0 before the first segment.
+    /// Delay of an ACK (`ato`); 0 before the first segment.
     pub(super) delay: Time,
     /// When the last segment came in order.
     pub(super) last: Time,
     /// When the SYN was answered.
     pub(super) answered: Time,
-    /// The round trip that followed, which is all that a receiver measures.
+    /// The following round trip, the only one that a receiver measures.
     pub(super) round_trip: Time,
-    /// A copy of what had come before, to be reported.
+    /// A duplicate, to be reported.
     pub(super) copy: Option<u32>,
     /// Marks, where feedback is accurate.
     pub(super) marks: Counts,
@@ -81,7 +81,7 @@ impl LinuxReceiver {
         self.last = now;
     }
 
-    /// How long to wait with an ACK (`tcp_send_delayed_ack`).
+    /// Delay of an ACK (`tcp_send_delayed_ack`).
     pub(super) fn wait(&self) -> Time {
         let most = if self.round_trip == Time::ZERO { MOST } else { self.round_trip.max(LEAST) };
         self.delay.min(most).min(MOST)

@@ -1,10 +1,10 @@
-//! The receiving side of a TCP connection: cumulative ACKs over what came in any order.
+//! The receiving side of a TCP connection: cumulative ACKs over segments received in any order.
 
 use super::blocks::Blocks;
 use super::linux_state::LinuxReceiver;
 use smallvec::SmallVec;
 
-/// What a segment makes the receiver do.
+/// Reaction of the receiver to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
     /// Send an ACK now.
@@ -30,15 +30,15 @@ struct Range {
 pub struct Receiver {
     /// Next segment expected.
     pub next: u32,
-    /// Segments received beyond it: disjoint ranges with gaps between them, ascending. Mostly there is one at most.
+    /// Segments received beyond it: disjoint ranges with gaps between them, ascending. Usually there is at most one.
     beyond: SmallVec<[Range; 1]>,
     /// Segments taken out of order so far.
     stamp: u32,
     /// A segment waits for its delayed ACK.
     pub ack_pending: bool,
-    /// ACKs say that congestion was experienced.
+    /// ACKs report that congestion was experienced.
     pub echo: bool,
-    /// What a receiver as the Linux kernel's remembers, from the first packet on.
+    /// State of a receiver modelled on the Linux kernel, from the first packet on.
     pub linux: Option<Box<LinuxReceiver>>,
 }
 
@@ -54,8 +54,8 @@ impl Receiver {
         self.echo = experienced || (self.echo && !reduced);
     }
 
-    /// The same as DCTCP does it (RFC 8257, section 3.2): ACKs say what the last packet said. Returns whether that has
-    /// changed, and an ACK is due at once.
+    /// The same for DCTCP (RFC 8257, section 3.2): ACKs report the mark of the last packet. Returns whether that has changed,
+    /// so that an ACK is due at once.
     #[inline]
     pub fn note_marking(&mut self, experienced: bool) -> bool {
         std::mem::replace(&mut self.echo, experienced) != experienced
@@ -120,13 +120,13 @@ impl Receiver {
         }
     }
 
-    /// Whether something has come out of order.
+    /// Whether any segment has arrived out of order.
     pub fn has_gap(&self) -> bool {
         !self.beyond.is_empty()
     }
 
-    /// ns-2's `Sack1` sink remembers as many ranges as it reports, the most recent ones: those older say nothing until they
-    /// grow.
+    /// ns-2's `Sack1` sink remembers only the ranges that it reports, the most recent ones: older ones are not reported until
+    /// they grow.
     pub fn forget_beyond(&mut self, most: u8) {
         if self.beyond.len() <= usize::from(most) {
             return;
@@ -139,7 +139,7 @@ impl Receiver {
         }
     }
 
-    /// What an ACK sent now reports (RFC 2018, section 4): at most `most` blocks, the most recent ones first.
+    /// Blocks that an ACK sent now reports (RFC 2018, section 4): at most `most` blocks, the most recent ones first.
     pub fn blocks(&self, most: u8) -> Blocks {
         let mut blocks = Blocks::default();
         let mut ages = [0; Blocks::MOST];

@@ -1,10 +1,9 @@
-//! What a TCP sender does on events.
+//! Reactions of a TCP sender to events.
 //!
 //! Fast retransmit of RFC 5681; the timer of RFC 6298; limited transmit of RFC 3042. After a loss event no second fast
 //! retransmit happens until everything sent before it is acknowledged (RFC 6582, section 3.2, step 2), for Reno too, as in
-//! ns-2. After a timeout sending goes back to the first unacknowledged segment. How far the window opens and how much
-//! it is reduced is for [congestion control](crate::congestion), what a loss is followed by for
-//! [loss recovery](super::recovery).
+//! ns-2. After a timeout sending goes back to the first unacknowledged segment. [Congestion control](crate::congestion)
+//! decides the growth and the reduction of the window, [loss recovery](super::recovery) the reaction to a loss.
 
 use super::recovery::{self, sack};
 use super::rules::Rules;
@@ -185,7 +184,7 @@ impl Sender {
         }
     }
 
-    /// Congestion was experienced: as a loss, but nothing is sent again, once per window (RFC 3168, section 6.1.2).
+    /// Congestion was experienced: like a loss, but without a retransmission, once per window (RFC 3168, section 6.1.2).
     fn on_echo<R: Rules>(&mut self, config: &Config<R>) {
         let lost_before = self.recover != 0 && self.tcp.una <= self.recover;
         if self.is_open() && !lost_before && !self.echoed_in_this_window() {
@@ -205,7 +204,7 @@ impl Sender {
         self.restart_timer(now, config);
     }
 
-    /// Sends what the window allows.
+    /// Sends the segments that the window allows.
     fn fill_window<R: Rules>(&mut self, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
         if !matches!(self.tcp.phase, Phase::Open | Phase::Recovery) {
             return;
@@ -248,7 +247,7 @@ impl Sender {
     }
 }
 
-/// What congestion control learns of an ACK after which segments from `una` to `next` are in flight.
+/// The report to congestion control of an ACK after which segments from `una` to `next` are in flight.
 #[inline(always)]
 fn ack_event<R>(
     now: Time,

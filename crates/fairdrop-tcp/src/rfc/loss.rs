@@ -1,4 +1,4 @@
-//! What a loss does to the window and the timer, under any rules.
+//! Effect of a loss on the window and the timer, under any rules.
 
 use super::rules::Rules;
 use super::state::Sender;

@@ -1,6 +1,6 @@
-//! A sender as the RFCs describe it: RFC 5681, 6298, 3042, 6582, 6675.
+//! A sender by the RFCs: RFC 5681, 6298, 3042, 6582, 6675.
 //!
-//! Its [`Rules`] are the points at which a sender that grew from the same code differs.
+//! Its [`Rules`] are the points at which senders built on the same code differ.
 
 mod events;
 mod loss;

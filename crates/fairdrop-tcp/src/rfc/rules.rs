@@ -1,4 +1,4 @@
-//! Where a sender may differ from the RFCs. What stands here is theirs.
+//! Points at which a sender may differ from the RFCs. The defaults are theirs.
 
 use super::state::Sender;
 use crate::config::{Config, Family};
@@ -20,7 +20,7 @@ pub trait Rules: Family {
         None
     }
 
-    /// Segments of which congestion control leaves half; `flight` are outstanding.
+    /// Number of segments that congestion control halves; `flight` are outstanding.
     #[inline(always)]
     fn flight_to_reduce(_sender: &Sender, flight: f64, _config: &Config<Self>) -> f64 {
         flight
@@ -38,7 +38,8 @@ pub trait Rules: Family {
         false
     }
 
-    /// A new ACK has come in recovery. Returns whether the timer keeps running as it is; `None` where loss recovery decides.
+    /// A new ACK has arrived in recovery. Returns whether the timer keeps running as it is; `None` where loss recovery
+    /// decides.
     #[inline(always)]
     fn on_ack_in_recovery(
         _sender: &mut Sender,

@@ -1,4 +1,4 @@
-//! Settings of a sender as in the RFCs: there are none beside those that all TCPs have.
+//! Settings of a sender by the RFCs: none beside those of all TCPs.
 
 use super::rules::Rules;
 use crate::config::{Common, Era, Family};

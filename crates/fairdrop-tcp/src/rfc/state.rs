@@ -6,7 +6,7 @@ use crate::scoreboard::Scoreboard;
 use crate::timer::MaybeSegment;
 use fairdrop::Time;
 
-/// One connection's sending side. What every ACK needs comes first.
+/// One connection's sending side. Fields that every ACK needs come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
@@ -39,17 +39,17 @@ impl Sender {
         self.duplicate_acks = 0;
     }
 
-    /// What is in flight, without what limited transmit has sent (RFC 5681, section 3.2, step 2).
+    /// Segments in flight, without those of limited transmit (RFC 5681, section 3.2, step 2).
     pub fn flight_at_loss(&self) -> f64 {
         self.tcp.in_flight() - f64::from(self.limited)
     }
 
-    /// Whether the window was reduced for an echo of congestion, and the ACK of what was sent then is still to come.
+    /// Whether the window was reduced for an echo of congestion, and the ACK of the segments sent then has not arrived.
     pub fn echoed_in_this_window(&self) -> bool {
         self.echoed != 0 && self.tcp.una <= self.echoed
     }
 
-    /// Remembers how far sending had got.
+    /// Stores the highest segment sent.
     pub fn note_loss(&mut self) {
         self.recover = self.tcp.high;
         self.tcp.timer.timed = MaybeSegment::NONE;

@@ -2,7 +2,7 @@
 
 /// The first half of ln 2: so few bits that a product with a number below 2^21 is exact.
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
-/// What is missing to ln 2.
+/// The rest of ln 2.
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
 /// e^-x for `x` of 0 and more, to a relative error of 1e-15; 0 from 708 on, where the result would lose precision.

@@ -1,11 +1,11 @@
-//! A token bucket that polices: it decides what passes and delays nothing.
+//! A token bucket that polices: it admits or refuses packets, and delays none.
 
 use core::ops::{Add, Sub};
 
 use crate::contract::time::Time;
 
-/// Tokens that time brings, up to a burst, and that packets take: `f64` where the rate is a share of a link's, whole numbers
-/// where every nanosecond brings some of them.
+/// Tokens that accrue with time, up to a burst, and that packets consume: `f64` where the rate is a share of a link's, whole
+/// numbers where every nanosecond brings some.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket<T> {
     tokens: T,
@@ -18,7 +18,7 @@ impl<T: Copy + PartialOrd + Add<Output = T> + Sub<Output = T>> TokenBucket<T> {
         Self { tokens: burst, filled: Time::ZERO }
     }
 
-    /// Takes `cost` tokens at `now` if they are there, after adding what the time since the last call `brings`, up to
+    /// Takes `cost` tokens at `now` if available, after adding the tokens that the time since the last call `brings`, up to
     /// `burst`.
     #[inline]
     pub fn take(&mut self, cost: T, burst: T, now: Time, brings: impl FnOnce(Time) -> T) -> bool {

@@ -1,12 +1,13 @@
-//! A shaper without a bucket: each packet puts off the next by the time that it takes at the rate.
+//! A shaper without a bucket: each packet delays the next by its transmission time at the rate.
 
 use crate::contract::time::Time;
 use core::num::NonZeroU64;
 
-/// Most bytes whose product with 8 s in nanoseconds stays below 2^64.
+/// Largest number of bytes whose product with 8 s in nanoseconds stays below 2^64.
 const MOST_AT_ONCE: u32 = i32::MAX as u32;
 
-/// When the next packet may leave. The rest of each division is carried over, so that the rate is exact over any length
+/// Time at which the next packet may leave. The remainder of each division is carried over, so that the rate is exact over
+/// any length
 /// of time.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock {
@@ -17,7 +18,7 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock of `rate_bps` bit/s by which the first packet may leave at once.
+    /// A clock of `rate_bps` bit/s; the first packet may leave at once.
     pub const fn new(rate_bps: NonZeroU64) -> Self {
         Self { rate_bps, next: Time::ZERO, rest: 0 }
     }
@@ -28,7 +29,7 @@ impl VirtualClock {
         self.next
     }
 
-    /// Nothing has waited before `now`: the time until then is not made up for.
+    /// No packet waited before `now`: that idle time gives no credit.
     #[inline]
     pub fn begin(&mut self, now: Time) {
         if self.next < now {

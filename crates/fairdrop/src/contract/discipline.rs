@@ -17,7 +17,7 @@ pub struct DisciplineInfo {
     pub label: &'static str,
     /// One sentence.
     pub doc: &'static str,
-    /// A paragraph for readers of reports who run networks and have not met it.
+    /// A paragraph for readers of reports: network operators who do not know the discipline.
     pub report: &'static str,
     /// Basis of its decisions.
     pub family: Family,
@@ -64,9 +64,9 @@ impl DisciplineInfo {
 /// Order of departures of the packets that are not dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departures {
-    /// That of their arrival.
+    /// Order of arrival.
     InOrder,
-    /// Those of one flow in that of their arrival.
+    /// Order of arrival within a flow.
     InOrderWithinFlows,
     /// Some packet may overtake another of its flow.
     AnyOrder,
@@ -88,11 +88,11 @@ impl Departures {
 pub enum Family {
     /// The length of the queue, or events at its ends.
     Length,
-    /// Comparing arrivals with packets that wait.
+    /// Comparison of arrivals with waiting packets.
     Choke,
-    /// How long packets wait.
+    /// The waiting time of packets.
     Delay,
-    /// What is known of the arrival's flow, over one FIFO.
+    /// State of the arrival's flow, over one FIFO.
     Flow,
     /// Several queues.
     Queues,
@@ -119,24 +119,23 @@ pub trait Discipline<H> {
     /// Offers a packet. It is queued, or given back through [`Env::dropped`]; queued packets may be dropped with it.
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E);
 
-    /// The packet to transmit next, or `None` when nothing waits, or nothing may leave yet ([`Self::holds_back`]). The host
-    /// calls it when its transmitter is free: a call that finds the queue empty is how a discipline learns that the link has
-    /// gone idle.
+    /// The packet to transmit next, or `None` if none waits, or none may leave yet ([`Self::holds_back`]). The host calls it
+    /// when its transmitter is free: a call on an empty queue shows the discipline that the link has become idle.
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>>;
 
     /// A burst of packets is about to be offered, for which [`crate::Stream::Candidate`] will give `numbers`, the first
-    /// one first: reads the slots that they will probably be compared with, so that waits for memory overlap. It changes
-    /// nothing; where an earlier packet of the burst is dropped the guess for later ones may be the wrong slot, which costs
-    /// time and no more. Does nothing by default. See [`crate::DrawnAhead`].
+    /// one first: reads the slots that they will probably be compared with, so that waits for memory overlap. It changes no
+    /// state; where an earlier packet of the burst is dropped, the guess for later ones may be the wrong slot, which costs
+    /// only time. Does nothing by default. See [`crate::DrawnAhead`].
     #[inline]
     fn prepare(&self, numbers: &[u64]) {
         let _ = numbers;
     }
 
-    /// What waits now.
+    /// The backlog now.
     fn backlog(&self) -> Backlog;
 
-    /// Counters by cause. Hosts read what was marked from them; a discipline that marks nothing may leave them out.
+    /// Counters by cause. Hosts read the marks from them; a discipline that never marks may leave them out.
     fn stats(&self) -> &Stats {
         &Stats::NONE
     }
@@ -146,7 +145,7 @@ pub trait Discipline<H> {
         None
     }
 
-    /// Gives the values that the discipline decides by to `see`, each with the name that its publication uses (`avg`,
+    /// Passes the values that the discipline decides by to `see`, each with the name that its publication uses (`avg`,
     /// `p0`, `drop_prob`), as of the last call. Always the same names in the same order; by default `avg`, where there
     /// is one.
     #[inline]
@@ -156,20 +155,20 @@ pub trait Discipline<H> {
         }
     }
 
-    /// Whether `dequeue` may change what `internals` shows. Hosts that watch the values need not look then.
+    /// Whether `dequeue` may change the values of `internals`. If not, hosts that record them need not read them then.
     #[inline]
     fn departures_change_internals(&self) -> bool {
         true
     }
 
-    /// Whether it may have packets wait although the transmitter is free, as a shaper does. A host must then, when a call of
+    /// Whether packets may wait although the transmitter is free, as in a shaper. A host must then, when a call of
     /// `dequeue` has given nothing, call `tick` at `deadline` and `dequeue` after that, if the transmitter is still free.
     #[inline]
     fn holds_back(&self) -> bool {
         false
     }
 
-    /// When `tick` wants to be called; `None` for disciplines without timers, and while nothing is held back.
+    /// Time at which to call `tick`; `None` for disciplines without timers, and while nothing is held back.
     fn deadline(&self) -> Option<Time> {
         None
     }

@@ -1,4 +1,4 @@
-//! The world outside a discipline: clock, randomness, and the place that dropped packets go to.
+//! Environment of a discipline: clock, randomness, and the destination of dropped packets.
 
 use core::convert::Infallible;
 
@@ -6,8 +6,8 @@ use crate::contract::packet::{Hosts, Packet};
 use crate::contract::stats::DropCause;
 use crate::contract::time::Time;
 
-/// The purpose a random number is drawn for. Each has a stream of its own, so that switching one feature off does
-/// not shift what the others see.
+/// The purpose a random number is drawn for. Each has its own stream, so that switching one feature off does not shift the
+/// numbers of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Stream {
@@ -50,12 +50,12 @@ impl Stream {
     pub const COUNT: usize = 16;
 }
 
-/// Random numbers that one draw takes in place of refused ones before it is given up, and counted in
-/// [`crate::Stats::stuck_draws`]. A source of random numbers comes to that with a probability below 2^-64: at the worst 31 of
-/// 33 numbers are refused. One that repeats itself would be asked for ever.
+/// Replacements of refused random numbers after which a draw is abandoned, and counted in
+/// [`crate::Stats::stuck_draws`]. With random numbers the probability of that is below 2^-64: at worst 31 of 33 numbers are
+/// refused. With a source that repeats itself the draw would never end.
 pub const MOST_REDRAWS: u32 = 1024;
 
-/// What a discipline borrows from its host during one call.
+/// The interface that a host lends to a discipline during one call.
 pub trait Env<H> {
     /// The time of this call; never runs backwards between calls.
     fn now(&self) -> Time;
@@ -63,10 +63,11 @@ pub trait Env<H> {
     /// The next 64 random bits of `stream`.
     fn random(&mut self, stream: Stream) -> u64;
 
-    /// The key of every hash that finds the state, the queue or the bins of a flow: 128 bits, the same in each call. Asked
-    /// for once, as the first packet of a queue comes.
+    /// The key of every hash that finds the state, the queue or the bins of a flow: 128 bits, the same in each call. Called
+    /// once, at the first packet of a queue.
     ///
-    /// Whoever knows it can send under flow numbers that all fall into one place. A host that forwards packets of others
+    /// An attacker who knows it can choose flow numbers that all fall into one place of a table. A host that forwards packets
+    /// of others
     /// takes it from the operating system's random source; a simulator returns zeros, with which results are those of the
     /// conformance vectors.
     fn flow_key(&self) -> [u64; 2];
@@ -130,10 +131,10 @@ impl<R: FnMut(Stream) -> u64> Env<Infallible> for RingEnv<R> {
     }
 }
 
-/// Up to `N` numbers of one stream, drawn before they are asked for, so that [`crate::Discipline::prepare`] can see them.
+/// Up to `N` numbers of one stream, drawn ahead of use, so that [`crate::Discipline::prepare`] can see them.
 ///
 /// A host fills it before a burst of arrivals, shows [`Self::waiting`] to the discipline, and answers
-/// [`Env::random`] with [`Self::next`]. The discipline gets the numbers that it would have got, in the same order.
+/// [`Env::random`] with [`Self::next`]. The discipline gets the same numbers as without it, in the same order.
 #[derive(Clone, Debug)]
 pub struct DrawnAhead<const N: usize> {
     numbers: [u64; N],
@@ -185,8 +186,8 @@ pub fn unit_interval(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// Exactly uniform on `0..bound` (`bound > 0`) from as many 64-bit numbers of `next` as it takes, almost always one. When
-/// [`MOST_REDRAWS`] more were refused, it makes do with the last.
+/// Exactly uniform on `0..bound` (`bound > 0`) from 64-bit numbers of `next`, almost always one. After [`MOST_REDRAWS`]
+/// refused replacements it uses the last number.
 ///
 /// Source: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019, algorithm 5.
 #[inline]
@@ -194,7 +195,7 @@ pub fn uniform_below(bound: u64, next: impl FnMut() -> u64) -> u64 {
     try_uniform_below(bound, next).unwrap_or_else(|last| last)
 }
 
-/// [`uniform_below`]; an error, with the number to make do with, when too many were refused.
+/// [`uniform_below`]; an error, with the number to use instead, when too many were refused.
 #[inline]
 pub(crate) fn try_uniform_below(bound: u64, mut next: impl FnMut() -> u64) -> Result<u64, u64> {
     let mut wide = u128::from(next()) * u128::from(bound);

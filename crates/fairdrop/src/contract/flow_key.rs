@@ -1,8 +1,8 @@
-//! What makes a flow, and a keyed hash that turns it into the number that disciplines compare.
+//! The definition of a flow, and a keyed hash of its fields, which is the number that disciplines compare.
 //!
-//! A host puts [`FlowKey::id`] of each packet into [`crate::Meta::flow`]. The hash has a secret key: whoever does not
-//! know it cannot choose addresses or ports that collide with somebody else's, neither here nor in the buckets that
-//! some disciplines hash flows into afterwards.
+//! A host puts [`FlowKey::id`] of each packet into [`crate::Meta::flow`]. The hash has a secret key: without it, a sender
+//! cannot choose addresses or ports that collide with those of another, neither here nor in the buckets into which some
+//! disciplines hash flows afterwards.
 //!
 //! Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012, sections 2.1 to 2.3.
 
@@ -49,7 +49,7 @@ impl State {
         self.0[0] ^= word;
     }
 
-    /// What the state has become (section 2.2).
+    /// The final state (section 2.2).
     #[inline]
     fn finish(mut self, rounds: u32) -> u64 {
         self.0[2] ^= 0xff;
@@ -73,9 +73,9 @@ pub fn siphash(key: [u64; 2], bytes: &[u8]) -> u64 {
     state.finish(4)
 }
 
-/// SipHash-1-3 of the 15 bytes that these words are in little-endian order, of `last` the lower seven. Half the rounds
-/// are what the authors propose where speed matters and no output is seen by who chooses the input: numbers of flows,
-/// hash tables.
+/// SipHash-1-3 of the 15 bytes that these words are in little-endian order, of `last` the lower seven. The authors propose
+/// half the rounds where speed matters and an attacker who chooses the input cannot see the output: numbers of flows, hash
+/// tables.
 #[inline]
 pub fn siphash_short(key: [u64; 2], first: u64, last: u64) -> u64 {
     let mut state = State::new(key);
@@ -84,7 +84,7 @@ pub fn siphash_short(key: [u64; 2], first: u64, last: u64) -> u64 {
     state.finish(3)
 }
 
-/// The bucket of `flow`, uniform over `0..buckets` to whoever does not know `key`.
+/// The bucket of `flow`, uniform over `0..buckets` without knowledge of `key`.
 #[inline]
 pub(crate) fn bucket(key: [u64; 2], flow: u64, buckets: u32) -> u32 {
     reduced(siphash(key, &flow.to_le_bytes()), buckets)
@@ -103,7 +103,7 @@ pub(crate) fn column(hash: u64, row: u32, columns: u32) -> usize {
     (((hash >> (16 * row) & 0xFFFF) * u64::from(columns)) >> 16) as usize
 }
 
-/// The fields of a packet's headers that flows are made of.
+/// The fields of a packet's headers that define flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoints {
     /// Source address.
@@ -116,7 +116,7 @@ pub struct Endpoints {
     pub ports: Option<(u16, u16)>,
 }
 
-/// What makes packets belong to the same flow.
+/// The fields that packets of one flow share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FlowKey {
     /// Protocol, addresses and ports.

@@ -1,4 +1,4 @@
-//! What a discipline and its host agree on: packets, time, random numbers, counters, parameters, and the calls.
+//! The contract between a discipline and its host: packets, time, random numbers, counters, parameters, and the calls.
 
 pub(crate) mod decision;
 pub(crate) mod discipline;

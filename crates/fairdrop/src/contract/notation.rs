@@ -6,7 +6,7 @@ use core::str;
 
 use crate::contract::params::{Kind, read_key};
 
-/// A unit: `factor` times ten to the `power`, of what a number without a unit counts.
+/// A unit: `factor` times ten to the `power`, in multiples of the base unit of a plain number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     name: &'static str,
@@ -46,7 +46,7 @@ pub const SECONDS: &[Unit] = &[
     unit("min", 60.0, 0),
     unit("h", 3600.0, 0),
 ];
-/// Of bit/s, in lower case. `mbps` is megabits to most and megabytes to `tc`: it is not among them.
+/// Of bit/s, in lower case. `mbps` is excluded: it usually means megabits, and to `tc` megabytes.
 pub const BIT_RATES: &[Unit] = &[
     unit("", 1.0, 0),
     unit("bit", 1.0, 0),
@@ -66,8 +66,8 @@ pub const BIT_RATES: &[Unit] = &[
     unit("tb/s", 1.0, 12),
 ];
 
-/// A number and one of `units`, which a space may part: how many of what a number without a unit counts. `None` when it is
-/// something else. Powers of ten are rounded with the digits, once: `"9ms"` is 0.009.
+/// A number and one of `units`, with an optional space: its value in the base unit of a plain number. `None` for other texts.
+/// Powers of ten are rounded with the digits, once: `"9ms"` is 0.009.
 pub fn quantity(text: &str, units: &[Unit]) -> Option<f64> {
     let text = text.trim();
     units.iter().find_map(|unit| {
@@ -94,7 +94,7 @@ fn decimal(digits: &str, power: i32) -> Option<f64> {
 /// Bytes of the longest number with a unit; a program that prints a double in full needs up to 24.
 const LONGEST: usize = 128;
 
-/// A text that is put together without an allocator.
+/// A text that is built without an allocator.
 struct Text {
     bytes: [u8; LONGEST],
     length: usize,
@@ -116,7 +116,7 @@ impl Write for Text {
     }
 }
 
-/// What a text may stand for.
+/// The meaning of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Written<'a> {
     /// A number, in the unit of its kind.

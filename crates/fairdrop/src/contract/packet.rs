@@ -1,4 +1,4 @@
-//! What a discipline may know of a packet.
+//! The properties of a packet that a discipline may read.
 
 use crate::contract::time::Time;
 
@@ -17,7 +17,7 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// Bytes of the longest packet that hosts may offer: 16 MiB, well above what offloading to network cards puts together.
+/// Bytes of the longest packet that hosts may offer: 16 MiB, well above the size of frames joined by offloading.
 pub const MAX_LEN: u32 = 1 << 24;
 
 /// The properties of a packet that a discipline may use.
@@ -42,7 +42,7 @@ impl Meta {
     }
 }
 
-/// The hosts that a packet comes from and goes to; compared for equality only. The host of the queue chooses what makes one.
+/// The source and destination hosts of a packet; compared for equality only. The host of the queue defines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hosts {
     /// Where it comes from.
@@ -52,16 +52,16 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Both ends are the flow's alone.
+    /// Each end belongs to the flow alone.
     pub const fn of_flow(flow: u64) -> Self {
         Self { source: flow, destination: flow }
     }
 }
 
-/// A packet in a queue. `handle` is the host's own reference (slab index, frame number, cookie): only ever moved.
+/// A packet in a queue. `handle` is the host's own reference (slab index, frame number, cookie); it is moved, never copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<H> {
-    /// What the discipline may look at.
+    /// The properties that the discipline may read.
     pub meta: Meta,
     /// When the packet arrived at the queue.
     pub enqueued: Time,

@@ -1,9 +1,9 @@
-//! Parameters: what each is called, its unit, range, default and source. The tables here are what scenario files
-//! are read by, what `fairdrop list` and the schema print, and what parameters are validated against.
+//! Parameters: name, unit, range, default and source of each. The readers of scenario files, `fairdrop list`, the schema and
+//! the validation of parameters use these tables.
 
 use core::fmt;
 
-/// What values a parameter takes.
+/// The kind and range of a parameter's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A whole number between the two, inclusive.
@@ -33,7 +33,7 @@ pub enum Kind {
     Numbers(usize, f64, f64),
 }
 
-/// Numbers that a list of counts may have.
+/// Greatest length of a list of counts.
 pub const MAX_COUNTS: usize = 16;
 
 /// One parameter of a discipline.
@@ -49,13 +49,13 @@ pub struct ParamSpec {
     pub default: &'static str,
     /// The parameter that this is another name of.
     pub alias: Option<Alias>,
-    /// What it does.
+    /// Its effect.
     pub doc: &'static str,
     /// Where it comes from.
     pub source: &'static str,
 }
 
-/// What another name of a parameter stands for.
+/// The parameter behind another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// Name of the parameter.
@@ -72,7 +72,7 @@ impl Alias {
 }
 
 impl Kind {
-    /// Whether it is a length of the queue at which something begins: one above the limit is never reached, and infinity
+    /// Whether it is a threshold of the queue length: one above the limit is never reached, and infinity
     /// switches it off.
     pub const fn is_threshold(&self) -> bool {
         matches!(self, Self::Packets(_, f64::INFINITY))
@@ -201,20 +201,20 @@ impl<'a> From<&'a str> for ParamValue<'a> {
     }
 }
 
-/// The key that a number is: whole, and exact, as all are up to 2^53.
+/// The key given as a number: whole, and exact, as all are up to 2^53.
 pub(crate) fn whole_key(number: f64) -> Option<u64> {
     let exact = (0.0..=9_007_199_254_740_992.0).contains(&number) && (number as u64) as f64 == number;
     exact.then_some(number as u64)
 }
 
-/// The key that `digits` are: decimal, or hexadecimal after `0x`.
+/// The key given as `digits`: decimal, or hexadecimal after `0x`.
 pub fn read_key(digits: &str) -> Option<u64> {
     let (digits, radix) = digits.strip_prefix("0x").map_or((digits, 10), |digits| (digits, 16));
     let plain = digits.bytes().all(|digit| digit.is_ascii_alphanumeric());
     u64::from_str_radix(digits, radix).ok().filter(|_| plain)
 }
 
-/// A parameter that cannot be.
+/// An invalid parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParamError {
     /// Name of the parameter.
@@ -230,7 +230,7 @@ pub struct ParamError {
 pub enum Valid {
     /// Any value of a kind.
     Kind(Kind),
-    /// What fits with other parameters, or with the storage given.
+    /// A value compatible with other parameters, or with the given storage.
     Rule(&'static str),
 }
 

@@ -11,11 +11,11 @@ pub struct RateLabel(pub u16);
 
 /// Digits of an `f64` that a label leaves out.
 const SHIFT: u32 = 52 - 10;
-/// What the exponent field of 1 bit/s adds, in units of the last digit of a label.
+/// The exponent field of 1 bit/s, in units of the last digit of a label.
 const BIAS: u64 = 1023 << 10;
 
 impl RateLabel {
-    /// Nobody wrote a rate.
+    /// No rate is set.
     pub const NONE: Self = Self(0);
     /// The lowest rate.
     pub const LOWEST: Self = Self(1);
@@ -31,7 +31,7 @@ impl RateLabel {
         }
     }
 
-    /// The rate in bit/s; 0 when nobody wrote one.
+    /// The rate in bit/s; 0 if none is set.
     #[inline]
     pub fn decode(self) -> f64 {
         if self == Self::NONE { 0.0 } else { f64::from_bits((u64::from(self.0) + BIAS) << SHIFT) }

@@ -1,8 +1,8 @@
-//! Counters: what happened to the packets, drops by cause.
+//! Counters: fates of packets, drops by cause.
 
 use crate::contract::packet::Packet;
 
-/// Why a packet was dropped. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
+/// Cause of a drop. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
 /// later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -34,8 +34,8 @@ pub enum DropCause {
     /// The arriving packet's label was above the fair rate (CSFQ).
     Csfq = 12,
     /// A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
-    /// SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
-    /// share, packets beyond the rounds of AFQ and Cebinae, traffic above AHAB's threshold).
+    /// SFB's rate limit, COLLAR's limit of suspects, the excess over a fair share in BLACK, CARE and `FairDrop`, packets
+    /// beyond the rounds of AFQ and Cebinae, traffic above AHAB's threshold).
     Filter = 13,
     /// The arriving packet's flow sent above the fair rate (AFD).
     Afd = 14,
@@ -117,7 +117,7 @@ impl Count {
     }
 }
 
-/// What waits in a queue now; the packet in transmission is not part of it.
+/// The packets waiting in a queue, without the one in transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets.
@@ -149,7 +149,8 @@ pub struct Stats {
     pub marked: [Count; DropCause::COUNT],
     /// Candidates drawn and compared.
     pub drawn: u64,
-    /// Draws given up because the random source repeats itself (see [`crate::MOST_REDRAWS`]). Above 0 it is broken.
+    /// Draws abandoned because the random source repeats itself (see [`crate::MOST_REDRAWS`]). A value above 0 means that the
+    /// source is broken.
     pub stuck_draws: u64,
 }
 
@@ -174,7 +175,7 @@ impl Stats {
         self.marked[cause as usize]
     }
 
-    /// Adds what `part` counted since it was `before`.
+    /// Adds the counts of `part` since it was `before`.
     pub(crate) fn add_since(&mut self, before: &Self, part: &Self) {
         let add = |sum: &mut Count, before: &Count, after: &Count| {
             sum.packets += after.packets - before.packets;

@@ -7,7 +7,7 @@ pub struct Time(pub u64);
 impl Time {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// Later than everything that happens.
+    /// Later than every event.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// From whole nanoseconds.
@@ -42,9 +42,8 @@ impl Time {
         Self(self.0.saturating_add(span.0))
     }
 
-    /// The first update that is made of those due at `self` and every `period` after it until `now`: the last
-    /// [`MOST_UPDATES`] of them. A controller comes to rest in far fewer, and a call then has a bound however
-    /// long nobody called.
+    /// The first update that is carried out of those due at `self` and every `period` after it until `now`: the last
+    /// [`MOST_UPDATES`] of them. A controller settles in far fewer, and the work of a call is bounded after any pause.
     #[must_use]
     pub(crate) const fn first_of_last_updates(self, period: Self, now: Self) -> Self {
         let due = match now.since(self).0.checked_div(period.0) {

@@ -4,7 +4,7 @@ use crate::contract::{Discipline, DisciplineInfo, Packet, ParamError, ParamSpec,
 use crate::declare::limit::LIMIT;
 use crate::storage::{LeakyFifo, Memory, Slot, slots_for};
 
-/// What `params!` makes of every set of parameters, for the registry.
+/// The interface to every set of parameters made by `params!`, for the registry.
 pub trait ParamTable: Clone + Default {
     /// Its own parameters, in the order in which they are set.
     const SPECS: &'static [ParamSpec];
@@ -14,7 +14,7 @@ pub trait ParamTable: Clone + Default {
     /// Packets that may wait.
     fn limit(&self) -> u32;
 
-    /// Sets the number of packets that may wait, and what depends on the rate of the link (bit/s).
+    /// Sets the number of packets that may wait, and values that depend on the rate of the link (bit/s).
     fn set_link(&mut self, limit: u32, rate_bps: u64);
 
     /// Sets a parameter of the discipline `owner`: this one, or the one whose parameters it uses as well. Returns whether
@@ -27,18 +27,18 @@ pub trait ParamTable: Clone + Default {
     /// Names the first parameter that is not valid.
     fn validate(&self) -> Result<(), ParamError>;
 
-    /// What the discipline whose parameters it uses as well would warn of.
+    /// The warning of the discipline whose parameters it uses as well.
     fn warning_of_base(&self) -> Option<Warning>;
 }
 
-/// A value with which a discipline does nothing of what it is there for.
+/// A value with which a discipline does not do what it is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Warning {
-    /// What never happens, with the parameter's name.
+    /// The effect that never occurs, with the parameter's name.
     pub never: &'static str,
     /// The value of that parameter, in packets.
     pub value: f64,
-    /// What comes of it.
+    /// The consequence.
     pub effect: &'static str,
 }
 
@@ -53,8 +53,8 @@ pub trait Registered: ParamTable {
     /// The discipline over storage from a [`Memory`].
     type Queue<H, M: Memory>: Discipline<H>;
 
-    /// An empty queue in storage from `memory`. Everything is taken before any of it is looked at, so that a memory which
-    /// hands out empty pieces can count what is needed; the queue is refused then.
+    /// An empty queue in storage from `memory`. All storage is taken before any of it is read, so that a memory which hands
+    /// out empty pieces can count the requirement; the queue is then refused.
     ///
     /// # Errors
     /// A parameter is not valid, or `memory` has no room.
@@ -66,8 +66,8 @@ pub trait Registered: ParamTable {
         None
     }
 
-    /// Visits every waiting packet: in the order of departure where they wait in one FIFO, otherwise queue by queue. To be
-    /// given where there is no such FIFO.
+    /// Visits every waiting packet: in the order of departure where they wait in one FIFO, otherwise queue by queue. Required
+    /// where there is no such FIFO.
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         if let Some(fifo) = Self::fifo::<H, M>(queue) {
             fifo.iter().for_each(visit);
@@ -82,7 +82,8 @@ pub trait Registered: ParamTable {
         Ok(())
     }
 
-    /// Sets what depends on the rate of the link (bit/s), beside what the discipline whose parameters it uses does.
+    /// Sets values that depend on the rate of the link (bit/s), in addition to those of the discipline whose parameters it
+    /// uses.
     fn set_link_rate(&mut self, rate_bps: u64) {
         let _ = rate_bps;
     }
@@ -99,7 +100,7 @@ pub trait Registered: ParamTable {
     }
 }
 
-/// What is known of a discipline from its parameters, for the rest of [`Registered::INFO`] to be put before it.
+/// The part of [`Registered::INFO`] that follows from a discipline's parameters; the other fields precede it.
 pub(crate) const fn facts<P: ParamTable>() -> DisciplineInfo {
     DisciplineInfo { params: P::SPECS, also_uses: P::BASE, ..DisciplineInfo::EMPTY }
 }

@@ -1,5 +1,5 @@
-//! Parameters declared once: `params!` makes of one line the field, its documentation, its default, the entry of the
-//! table that hosts read, and the check of its range.
+//! Parameters declared once: from one line `params!` makes the field, its documentation, its default, the entry of the table
+//! that hosts read, and the check of its range.
 
 use crate::contract::params::Kind;
 use crate::contract::params::read_key;
@@ -11,13 +11,13 @@ pub trait Parameter: Sized {
     /// Any value, before the default is set.
     const ZERO: Self;
 
-    /// The value that a host read; `None` when it is of another kind.
+    /// The value read by a host; `None` if it is of another kind.
     fn read(value: ParamValue<'_>) -> Option<Self>;
 
     /// The value as a host would give it.
     fn shown(&self) -> ParamValue<'_>;
 
-    /// Stores what a host read; returns whether it is of that kind.
+    /// Stores a value read by a host; returns whether it is of the right kind.
     fn store(&mut self, value: ParamValue<'_>) -> bool {
         let read = Self::read(value);
         let stored = read.is_some();
@@ -104,11 +104,11 @@ impl Parameter for Time {
 /// ```
 ///
 /// - First comes `limit;`, or a set of parameters that is used as well: `/// Doc.` and `base red: RedParams;`.
-/// - Then each parameter: its documentation, which is also what hosts show; field and type; the default as a scenario would
+/// - Then each parameter: its documentation, which hosts show as well; field and type; the default as a scenario would
 ///   write it, with a space before the unit; the [`Kind`]; `=> "unit"` where the kind does not determine it; the source.
 /// - A parameter without a type has no field: `Registered::set_other` stores it, and `check` checks it.
 /// - Another name of a parameter stands behind it: `drops = candidates + 1, …` sets `candidates` to one less than `drops`.
-/// - Last, in `fields { … }`, what no scenario sets: documentation, field, type, default.
+/// - Last, in `fields { … }`, fields that no scenario sets: documentation, field, type, default.
 ///
 /// The struct gets `Default`, `SPECS`, `set` and `validate`; it must implement `Registered`.
 macro_rules! params {

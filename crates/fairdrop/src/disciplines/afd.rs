@@ -67,7 +67,7 @@ impl Registered for AfdParams {
     );
 }
 
-/// AFD over a FIFO. `R` holds the shadow buffer, `F` how often each flow is in it.
+/// AFD over a FIFO. `R` holds the shadow buffer, `F` the number of entries of each flow in it.
 #[derive(Clone, Debug)]
 pub struct Afd<H, S, R, F> {
     params: AfdParams,
@@ -128,7 +128,7 @@ impl<H, S: Storage<Slot<H>>, R: Storage<u64>, F: Storage<FlowPlace<u32>>> Afd<H,
             self.next_update.after(Time::from_ns(period.saturating_mul(more.saturating_add(1))));
     }
 
-    /// At a share of the whole shadow buffer no flow is above it.
+    /// A share of the whole shadow buffer is above that of any flow.
     fn move_by(&mut self, step: f64) {
         self.fair_share = (self.fair_share + step).clamp(0.0, f64::from(self.params.shadow));
     }
@@ -141,7 +141,7 @@ impl<H, S: Storage<Slot<H>>, R: Storage<u64>, F: Storage<FlowPlace<u32>>> Afd<H,
             && unit_interval(env.random(Stream::AfdCoin)) * count < count - self.fair_share
     }
 
-    /// Samples an arrival, whatever became of it; it takes the place of another once the shadow buffer is full.
+    /// Samples an arrival, dropped or not; it replaces another once the shadow buffer is full.
     #[inline]
     fn sample<E: Env<H>>(&mut self, flow: u64, len: u32, env: &mut E) {
         let every = self.params.sample_every * f64::from(self.params.mean_packet_size);

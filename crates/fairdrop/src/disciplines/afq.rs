@@ -1,11 +1,11 @@
-//! AFQ, approximate fair queueing: FIFOs that are served one after another, a flow's packets spread over them by what it has
-//! sent.
+//! AFQ, approximate fair queueing: FIFOs that are served one after another; a flow's packets are spread over them by the
+//! bytes that it has sent.
 //!
 //! As in bit-by-bit round robin each flow has a bid: the bytes it will have sent by the end of a packet, and no fewer than
 //! the round that is served. A packet waits in the FIFO of the round in which its bid falls, rounds being
 //! `bytes_per_round` bytes of each flow; one whose round lies `queues` ahead or more is dropped. When the FIFO of a round is
-//! empty the next one's turn comes. Bids are kept in a sketch of four rows of counters, the least of which holds, so that
-//! state does not grow with flows; those that share all their counters with others are served less.
+//! empty, the next one is served. Bids are kept in a sketch of four rows of counters, of which the least is used, so that
+//! state does not grow with the number of flows; flows that share all their counters with others are served less.
 //!
 //! Source: N. Sharma, M. Liu, K. Atreya, A. Krishnamurthy, "Approximating fair queueing on reconfigurable switches", NSDI
 //! 2018, from memory, beside two programs of others after it, in P4 and for ns-3, which have the same rules.
@@ -70,9 +70,9 @@ pub struct Afq<H, P, Q, C> {
     params: AfqParams,
     pool: QueuePool<H, (), (), P, Q>,
     sketch: C,
-    /// Key of the hash, once the host was asked for it.
+    /// Key of the hash, after the host has given it.
     key: Option<[u64; 2]>,
-    /// The round that is served.
+    /// The round in service.
     round: u64,
     stats: Stats,
 }
@@ -106,7 +106,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<u64>> A
         (0..ROWS).map(move |row| (row * columns) as usize + column(hash, row, columns))
     }
 
-    /// What the flow with this hash has sent, by the sketch.
+    /// Bytes sent by the flow with this hash, by the sketch.
     fn sent(&self, hash: u64) -> u64 {
         let sketch = self.sketch.as_ref();
         let counters = Self::counters(self.params.columns, hash);

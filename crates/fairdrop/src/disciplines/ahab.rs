@@ -1,8 +1,10 @@
-//! AHAB: flows are held to a threshold, which two others beside it, tried out on the same packets, steer to the link's rate.
+//! AHAB: flows are held to a threshold; two other thresholds, evaluated on the same packets, steer it so that the admitted
+//! rate is the link's.
 //!
 //! A sketch of low-pass filters estimates the rate of an arrival's flow, and the arrival is dropped with probability
-//! 1 - T / rate while more comes than the link sends. What a somewhat lower and a somewhat higher threshold would have
-//! let in is measured as well. Once in an epoch T moves to where, by a line through these, just the link's rate is let in.
+//! 1 - T / rate while the arrival rate exceeds the link's. The rates that a lower and a higher threshold would have admitted
+//! are measured as well. Once in an epoch T moves to the value at which, by linear interpolation, the admitted rate equals
+//! the link's.
 //!
 //! Source: R. `MacDavid`, X. Chen, J. Rexford, "Scalable real-time bandwidth fairness in switches", IEEE INFOCOM 2023 and
 //! IEEE/ACM Transactions on Networking 2023; after the authors' program in P4 (`Princeton-Cabernet/AHAB`).
@@ -90,7 +92,7 @@ impl LowPass {
     }
 }
 
-/// What the lower threshold would let in, what is let in, what the higher one would, and all that comes, in bit/s.
+/// Rates in bit/s: admitted by the lower threshold, admitted, admitted by the higher threshold, and total arrivals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     low: LowPass,
@@ -104,13 +106,13 @@ struct Measured {
 pub struct Ahab<H, S, C> {
     params: AhabParams,
     sketch: C,
-    /// Key of the hash, once the host was asked for it.
+    /// Key of the hash, after the host has given it.
     key: Option<[u64; 2]>,
     measured: Measured,
-    /// In bit/s, and how far off the other thresholds are.
+    /// In bit/s, and the distance of the other thresholds.
     threshold: f64,
     delta: f64,
-    /// Whether more comes than the link sends, as of the last update.
+    /// Whether the arrival rate exceeds the link's, as of the last update.
     congested: bool,
     /// Number of the epoch of the last arrival.
     epoch: u64,
@@ -158,8 +160,8 @@ impl<H, S: Storage<Slot<H>>, C: Storage<LowPass>> Ahab<H, S, C> {
         self.threshold
     }
 
-    /// Rates as of the last arrival, in bit/s: what the lower threshold would have let in, what was let in, what the
-    /// higher one would have, and what came.
+    /// Rates as of the last arrival, in bit/s: admitted by the lower threshold, admitted, admitted by the higher threshold,
+    /// and total arrivals.
     pub fn rates(&self) -> [f64; 4] {
         let Measured { low, passed, high, offered } = self.measured;
         [low, passed, high, offered].map(|filter| filter.bps)
@@ -240,7 +242,7 @@ impl<H, S: Storage<Slot<H>>, C: Storage<LowPass>> Ahab<H, S, C> {
     }
 }
 
-/// How far off the other thresholds are: the largest power of two in `threshold`, divided by two to the power of `delta`.
+/// Distance of the other thresholds: the largest power of two in `threshold`, divided by two to the power of `delta`.
 fn distance(threshold: f64, delta: u32) -> f64 {
     // Sign and mantissa cleared; it is 1 or more.
     let power = f64::from_bits(threshold.to_bits() & (0x7FF << 52));

@@ -2,9 +2,9 @@
 //!
 //! The memory holds the flows of the M most recently admitted packets, departed or not; only arriving packets are
 //! dropped. Entries are distinct, so any M + 1 consecutive admissions are of M + 1 flows. In its network form the
-//! memory is gated by RED's average: below `min_th` nothing is compared and the memory is cleared, or a flow that is
-//! alone would be blocked for ever; what the memory lets pass then meets RED. With `min_th` 0 and `max_p` 0 the form
-//! of the paper's model is left.
+//! memory is gated by RED's average: below `min_th` nothing is compared and the memory is cleared, or a single flow would be
+//! blocked for ever; packets that the memory admits then go through RED. With `min_th` 0 and `max_p` 0 it is the form of the
+//! paper's model.
 //!
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe ...", INFOCOM 2000, IV.B.
 

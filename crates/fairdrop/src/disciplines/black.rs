@@ -1,10 +1,11 @@
-//! BLACK, a blacklist of unresponsive flows: RED behind a short list of the flows that are met most often in the queue.
+//! BLACK, a blacklist of unresponsive flows: RED behind a short list of the flows that random draws from the queue meet most
+//! often.
 //!
 //! While RED's average is at or above `min_th`, each arrival has one waiting packet drawn. The drawn packet's flow is
-//! counted in a list of `flows` places, from which the flow gives way that was met longest ago. After `samples` draws what
-//! was counted of a flow, over all of them, is its share of the queue; and how often a drawn packet was of the arrival's
-//! flow is what a flow would have if all had the same, as with the hits of SRED. Until the next count is complete an
-//! arrival of a listed flow with the share H above the fair one is dropped with probability (H - fair) / H. RED decides
+//! counted in a list of `flows` places, in which it replaces the flow that was met longest ago. After `samples` draws a
+//! flow's count over their number estimates its share of the queue; the fraction of drawn packets of the arrival's flow
+//! estimates an equal share, like the hits of SRED. Until the next count is complete, an arrival of a listed flow with the
+//! share H above the fair one is dropped with probability (H - fair) / H. RED decides
 //! about the rest.
 //!
 //! Source: G. Chatranon, M. Labrador, S. Banerjee, "BLACK: detection and preferential dropping of high bandwidth
@@ -53,7 +54,7 @@ impl Registered for BlackParams {
 pub struct BlackFlow {
     /// The flow.
     pub flow: u64,
-    /// Draws that met it in the count that goes on.
+    /// Draws that met it in the current count.
     pub met: u32,
     /// Draws that met it in the last complete count.
     pub share: u32,
@@ -65,9 +66,9 @@ pub struct Black<H, S, L> {
     params: BlackParams,
     /// Those met last come first.
     list: L,
-    /// Places of the list that are taken: the first ones.
+    /// Number of occupied places of the list, which are the first ones.
     known: usize,
-    /// Draws of the count that goes on, and those that met the arrival's flow.
+    /// Draws of the current count, and those that met the arrival's flow.
     draws: u32,
     matches: u32,
     /// The same draws of the last complete count: the fair share.
@@ -99,7 +100,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<BlackFlow>> Black<H, S, L> {
         self.list.as_ref().get(..self.known).unwrap_or(&[])
     }
 
-    /// What a flow would have of the queue if all had the same, by the last complete count.
+    /// Equal share of the queue for each flow, by the last complete count.
     pub fn fair_share(&self) -> f64 {
         f64::from(self.fair) / f64::from(self.params.samples)
     }
@@ -126,7 +127,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<BlackFlow>> Black<H, S, L> {
         }
     }
 
-    /// The flow was met: it comes first in the list, in which the last one makes room.
+    /// The flow was met: it moves to the front of the list; the last entry makes room for a new one.
     #[inline]
     fn note(&mut self, flow: u64) {
         let places = self.params.flows as usize;

@@ -1,8 +1,8 @@
 //! BLUE: a drop probability that loss raises and idleness lowers.
 //!
 //! Whenever the buffer overflows the probability goes up by `d1`; whenever the link is idle it goes down by `d2`;
-//! between two changes at least `freeze` passes. Every arrival is dropped with that probability. No queue length is
-//! averaged, and nothing of any flow is looked at.
+//! between two changes at least `freeze` passes. Every arrival is dropped with that probability. It averages no queue length
+//! and distinguishes no flows.
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "BLUE: a new class of active queue management algorithms",
 //! University of Michigan CSE-TR-387-99, 1999, section 3.
@@ -16,7 +16,7 @@ use crate::contract::{
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
-/// Who uses these values, for the method of Feng and others.
+/// Source of these values, for the method of Feng and others.
 const EVALUATION: &str = "Wen, Fang, Sun 2005; the parameter is that of Feng et al. 1999";
 
 params! {
@@ -55,7 +55,7 @@ pub struct Blue<H, S> {
     probability: f64,
     /// When the probability was last changed, by either event.
     changed: Option<Time>,
-    /// The last idle event of the idle period that is going on.
+    /// The last idle event of the current idle period.
     idle_event: Option<Time>,
     fifo: LeakyFifo<H, S>,
     stats: Stats,
@@ -87,8 +87,8 @@ impl<H, S: Storage<Slot<H>>> Blue<H, S> {
         self.changed.is_none_or(|changed| now.since(changed) >= self.params.freeze)
     }
 
-    /// Applies the idle events that were due every `freeze` since the last one. The probability is used by nothing
-    /// but an arrival, so it does not matter that they are applied only now.
+    /// Applies the idle events that were due every `freeze` since the last one. Only arrivals use the probability, so
+    /// applying them late has no effect.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         let Some(last) = self.idle_event else { return };

@@ -1,18 +1,17 @@
-//! CAKE with one tin: queues of flows take turns, hosts share the link before their flows do, and each queue is a
+//! CAKE with one tin: queues of flows are served in turn, hosts share the link before their flows do, and each queue is a
 //! [COBALT](super::cobalt).
 //!
 //! Flows find their queues through a hash with eight ways each, so that two share a queue only where all eight are
-//! taken. A queue that begins to have packets is sparse, and goes before the bulk ones until it has sent its share of a
+//! taken. A queue that becomes backlogged is sparse, and is served before the bulk ones until it has sent its share of a
 //! quantum. That share is the quantum over the bulk queues of its source or of its destination, whichever has more
-//! (triple isolation). A queue that is found empty decays: it stays in a list until its COBALT is at rest, then others
-//! may have it. When the buffer is full, the head of the queue with the most bytes is dropped, and that queue's COBALT
+//! (triple isolation). A queue that is found empty decays: it stays in a list until its COBALT is at rest, then other flows
+//! may take it. When the buffer is full, the head of the queue with the most bytes is dropped, and that queue's COBALT
 //! is notified.
 //!
-//! With a `rate` it is a shaper as well: a packet leaves when those before it have had their time at that rate, on a
-//! link that is faster and has no queue then. Without one, what the rate decides beside that follows the rate of the
-//! link.
+//! With a `rate` it is a shaper as well: packets leave spaced by their transmission times at that rate, on a faster link that
+//! then has no queue. Without one, the quantum and COBALT's target follow the rate of the link.
 //!
-//! Not here: tins by DSCP; ingress mode; the filter of ACKs.
+//! Not implemented: tins by DSCP; ingress mode; the filter of ACKs.
 //!
 //! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
 //! gateways", IEEE LANMAN 2018, III; Linux, `net/sched/sch_cake.c`.
@@ -34,15 +33,15 @@ use crate::contract::{
 use crate::declare::{ParamTable, Registered, facts, in_storage, params, words};
 use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
-/// Who uses these values.
+/// Source of these values.
 const LINUX: &str = "Linux, net/sched/sch_cake.c";
 /// Binary places of a deficit behind the byte.
 const PLACES: u32 = 16;
 /// The lowest rate of a shaper, bit/s: 64 bytes a second (`cake_set_rate`).
 const LEAST_RATE: f64 = 512.0;
-/// Parts of a second in which the link sends a quantum (`cake_set_rate`).
+/// A quantum is the bytes that the link sends in one second divided by this (`cake_set_rate`).
 const QUANTA_A_SECOND: u64 = 4096;
-/// The smallest quantum that a rate leads to, bytes (`cake_set_rate`).
+/// Smallest quantum derived from a rate, bytes (`cake_set_rate`).
 const LEAST_QUANTUM: u32 = 300;
 
 words! {
@@ -89,7 +88,7 @@ impl Isolation {
     }
 }
 
-/// An end of a packet's way.
+/// An end of a packet's path.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Source,
@@ -148,7 +147,7 @@ impl CakeParams {
         }
     }
 
-    /// Those of each queue, as the rate has them.
+    /// Parameters of each queue, adjusted to the rate.
     fn of_queue(&self) -> CobaltParams {
         let mut cobalt = self.cobalt.clone();
         if let Some(bps) = self.shaped_bps() {
@@ -164,7 +163,7 @@ impl CakeParams {
         cobalt
     }
 
-    /// Bytes of a turn, as the rate has them.
+    /// Bytes of a turn, adjusted to the rate.
     fn quantum_of_rate(&self) -> u32 {
         if !self.follow_rate {
             return self.quantum;
@@ -213,7 +212,7 @@ impl Registered for CakeParams {
     }
 }
 
-/// What a queue is, which is also the list that it is in (`CAKE_SET_*`).
+/// State of a queue, which is also the list that holds it (`CAKE_SET_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
     /// In none.
@@ -221,7 +220,7 @@ enum Set {
     Free,
     /// Among the new ones, which go first.
     Sparse,
-    /// It had no packet when it had used up its credit: among the old ones, without counting as bulk.
+    /// It was empty when it had used up its credit: among the old ones, without counting as bulk.
     SparseWait,
     /// Among the old ones.
     Bulk,
@@ -229,11 +228,11 @@ enum Set {
     Decaying,
 }
 
-/// What CAKE keeps for a queue.
+/// CAKE's state of a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CakeQueue {
     control: CobaltState,
-    /// What it may still send at this turn, in 2^-16 bytes: shares of a quantum are seldom whole.
+    /// Bytes that it may still send at this turn, in units of 2^-16: shares of a quantum are seldom whole.
     deficit: i64,
     set: Set,
     /// Hash of the flow that it is reserved for.
@@ -316,9 +315,9 @@ pub struct Cake<H, P, Q, L, T> {
     old: List,
     decaying: List,
     shaper: Option<VirtualClock>,
-    /// When what is held back may leave, since `dequeue` was called in vain.
+    /// Time at which held packets may leave, set by a `dequeue` that returned none.
     held: Option<Time>,
-    /// Key of the hash: `salt`, and that of the host once it was asked for it.
+    /// Key of the hash: `salt`, and that of the host once known.
     key: [u64; 2],
     keyed: bool,
     stats: Stats,
@@ -379,7 +378,7 @@ where
         })
     }
 
-    /// The parameters of COBALT and the bytes of a quantum, as the rate has them.
+    /// The parameters of COBALT and the bytes of a quantum, adjusted to the rate.
     pub fn at_this_rate(&self) -> (&CobaltParams, u32) {
         (&self.cobalt, self.params.quantum_of_rate())
     }
@@ -437,7 +436,7 @@ where
         }
     }
 
-    /// Hash of what has a queue of its own.
+    /// Hash of the unit that has its own queue.
     #[inline]
     fn tag_of(&self, flow: u64, hosts: impl Fn() -> Hosts) -> u64 {
         match self.params.isolation {
@@ -507,7 +506,7 @@ where
         self.count_bulk(queue, |bulk| bulk.saturating_add(1));
     }
 
-    /// A queue counts among them no more.
+    /// A queue no longer counts among them.
     fn leave_bulk(&mut self, queue: u32) {
         self.count_bulk(queue, |bulk| bulk.saturating_sub(1));
     }
@@ -523,7 +522,7 @@ where
         }
     }
 
-    /// What a queue may send more at each turn, in 2^-16 bytes (`cake_get_flow_quantum`).
+    /// Bytes added to a queue's credit at each turn, in units of 2^-16 (`cake_get_flow_quantum`).
     #[inline]
     fn share(&self, queue: u32) -> i64 {
         self.quantum.checked_div(i64::from(self.load(queue))).unwrap_or(1).max(1)
@@ -566,7 +565,7 @@ where
         }
     }
 
-    /// A packet has come to a queue.
+    /// A packet has arrived at a queue.
     #[inline]
     fn join(&mut self, queue: u32) {
         match self.pool.state(queue).map(|state| state.set) {
@@ -606,7 +605,7 @@ where
         state.deficit <= 0
     }
 
-    /// Makes all rounds of the old queues at once in which none of them may send: who shares with whom does not change in
+    /// Makes all rounds of the old queues at once in which none of them may send: the sharing of hosts does not change in
     /// those. O(old queues).
     #[cold]
     #[inline(never)]
@@ -626,7 +625,7 @@ where
         }
     }
 
-    /// The queue whose turn it is was empty: it decays, or is free.
+    /// The queue in turn was empty: it decays, or is freed.
     fn found_empty(&mut self, queue: u32, now: Time) {
         let Some(state) = self.pool.state_mut(queue) else { return };
         state.control.found_empty(&self.cobalt, now);
@@ -648,7 +647,7 @@ where
         Some(packet)
     }
 
-    /// The first packet of a queue that its COBALT lets go.
+    /// The first packet of a queue that its COBALT does not drop.
     #[inline]
     fn serve<E: Env<H>>(&mut self, queue: u32, env: &mut E) -> Option<Packet<H>> {
         while let Some(packet) = self.pop(queue) {
@@ -711,8 +710,8 @@ where
         }
     }
 
-    /// `cake_dequeue`: when the shaper lets a packet go, one decaying queue is looked at first, then the sparse ones,
-    /// then the bulk ones.
+    /// `cake_dequeue`: when the shaper releases a packet, one decaying queue is visited first, then the sparse ones, then the
+    /// bulk ones.
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         if let Some(shaper) = &self.shaper {

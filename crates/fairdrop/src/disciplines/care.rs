@@ -1,10 +1,10 @@
 //! CARE, capture and recapture: recurrences in a sample of arrivals estimate the number of flows and the rate of each.
 //!
-//! Each arrival is caught with probability `capture`, and the last `captures` of those are kept. With f1 flows caught
+//! Each arrival is captured with probability `capture`, and the last `captures` captures are kept. With f1 flows caught
 //! once, f2 twice and S flows in all, the jackknife of second order estimates N = S + f1 (2t - 3) / t - f2 (t - 2)^2 /
-//! (t (t - 1)) flows, where t is the number of captures. A fair sender is caught t / N times. While more than the part
-//! `threshold` of the buffer waits, an arrival whose flow was caught n times, more than that, is dropped with
-//! probability 1 - t / (n N).
+//! (t (t - 1)) flows, where t is the number of captures. A fair sender is captured t / N times. While the backlog exceeds the
+//! fraction `threshold` of the buffer, an arrival whose flow was captured n > t / N times is dropped with probability 1 - t /
+//! (n N).
 //!
 //! Source: M. Chan, M. Hamdi, "An active queue management scheme based on a capture-recapture model", IEEE Journal on
 //! Selected Areas in Communications 21(4), 2003, known here from its summary; the dropping rule and the constants are
@@ -56,7 +56,7 @@ impl Registered for CareParams {
     );
 }
 
-/// CARE over a FIFO. `R` holds the captures, `F` how often each flow is among them.
+/// CARE over a FIFO. `R` holds the captures, `F` the number of captures of each flow.
 #[derive(Clone, Debug)]
 pub struct Care<H, S, R, F> {
     params: CareParams,
@@ -89,7 +89,7 @@ impl<H, S: Storage<Slot<H>>, R: Storage<u64>, F: Storage<FlowPlace<u32>>> Care<H
         &self.fifo
     }
 
-    /// How often `flow` is among the captures.
+    /// Number of captures of `flow`.
     pub fn caught(&self, flow: u64) -> u32 {
         self.captures.count(flow)
     }
@@ -118,7 +118,7 @@ impl<H, S: Storage<Slot<H>>, R: Storage<u64>, F: Storage<FlowPlace<u32>>> Care<H
         sends > fair && unit_interval(env.random(Stream::FilterCoin)) * sends < sends - fair
     }
 
-    /// Catches an arrival by chance, whatever became of it; the oldest capture makes room.
+    /// Captures an arrival at random, dropped or not; it replaces the oldest capture.
     #[inline]
     fn catch<E: Env<H>>(&mut self, flow: u64, env: &mut E) {
         if unit_interval(env.random(Stream::AfdSample)) >= self.params.capture {

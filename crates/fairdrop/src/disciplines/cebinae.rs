@@ -1,13 +1,13 @@
-//! Cebinae: the flows that have most of a full link are taxed, and share what they are left; all others share the rest.
+//! Cebinae: the largest flows of a full link are taxed, and share a reduced rate; all others share the rest.
 //!
-//! Time is cut into rounds of `dt`, and each of two FIFOs is served before the other in every second round. An arrival
-//! waits in the FIFO of this round as long as its group of flows has not used up its bytes of it, then in that of the
-//! next round, and is dropped beyond. As long as the link is not full, all flows are one group that may send at the
-//! link's rate. Every `p` rounds a full link is looked at: flows that sent almost as much as the largest are the top
-//! group from then on, at `1 - tau` of the rate that they had, so that others can grow.
+//! Time is cut into rounds of `dt`, and each of two FIFOs is served before the other in every second round. An arrival waits
+//! in the FIFO of this round while its group of flows has bytes left in the round, otherwise in that of the next round, and
+//! is dropped if both are used up. As long as the link is not full, all flows are one group that may send at the
+//! link's rate. Every `p` rounds the flows of a full link are compared: those that sent almost as much as the largest form
+//! the top group from then on, at `1 - tau` of their previous rate, so that others can grow.
 //!
-//! No timer is needed: rounds that have ended are ended, one by one, before a call does anything else; between calls nothing
-//! comes or goes.
+//! No timer is needed: rounds that are over are closed, one by one, at the beginning of a call; between calls no packet
+//! arrives or leaves.
 //!
 //! Source: L. Yu, J. Sonchack, V. Liu, "Cebinae: scalable in-network fairness augmentation", ACM SIGCOMM 2022; after the
 //! authors' program for ns-3 (`eniac/Cebinae`, `cebinae-queue-disc.cc`) and its configurations.
@@ -23,9 +23,9 @@ use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Hash functions of the cache of flows: a flow is counted where the first finds room, or the second.
 const STAGES: u32 = 2;
-/// Bytes of a packet where rounds are as long as a full buffer takes to leave.
+/// Packet size for rounds as long as the transmission of a full buffer, in bytes.
 const LONG_PACKET: u64 = 1500;
-/// Longest round that is found so: 2^40 ns.
+/// Longest round derived in this way: 2^40 ns.
 const LONGEST_ROUND: u64 = 1 << 40;
 const NS_BITS_PER_BYTE: u128 = 8_000_000_000;
 
@@ -104,22 +104,22 @@ impl CebinaeParams {
 /// A place of the cache of flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CebinaeSlot {
-    /// Who has it since the last look, and the bytes it sent.
+    /// Flow in this place since the last comparison, and the bytes it sent.
     flow: Option<u64>,
     bytes: u64,
-    /// Who had it before that, if its flow is in the top group.
+    /// Flow in this place before that, if it is in the top group.
     top: Option<u64>,
 }
 
-/// What a group of flows may send.
+/// Rates and budget of a group of flows.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     /// Rate in the rounds of each FIFO, bit/s.
     rates: [u64; 2],
     /// Its rate from the next rounds on.
     next: u64,
-    /// Bytes that came since the round began and before it, less those of the rounds that ended; at least what its rate
-    /// has left behind of this round.
+    /// Bytes that have arrived up to now, less those of the rounds that have ended; at least the part of this round that its
+    /// rate has already passed.
     bytes: u64,
 }
 
@@ -134,7 +134,7 @@ impl Group {
     }
 
     /// The FIFO that a packet of `len` bytes waits in, `elapsed` after the beginning of the round of FIFO `head`; `None` for
-    /// neither. What is dropped counts as well.
+    /// neither. Dropped packets count as well.
     #[inline]
     fn admit(&mut self, len: u32, head: usize, elapsed: u64, round: u64) -> Option<usize> {
         let [now, then] = [head, 1 - head].map(|queue| self.rates.get(queue).copied().unwrap_or(0));
@@ -169,17 +169,17 @@ pub struct Cebinae<H, P, Q, C> {
     params: CebinaeParams,
     pool: QueuePool<H, (), (), P, Q>,
     cache: C,
-    /// Key of the hash, once the host was asked for it.
+    /// Key of the hash, after the host has given it.
     key: Option<[u64; 2]>,
     round_ns: u64,
     round_began: Time,
-    /// Rounds since the last look.
+    /// Rounds since the last comparison.
     rounds: u32,
-    /// The FIFO whose round it is.
+    /// The FIFO of the current round.
     head: usize,
     top: Group,
     others: Group,
-    /// Bytes that left since the last look.
+    /// Bytes that left since the last comparison.
     sent: u64,
     stats: Stats,
 }
@@ -238,7 +238,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<Cebinae
         [place(hash & 0xFFFF_FFFF), slots as usize + place(hash >> 32)]
     }
 
-    /// Counts a packet that leaves: in a place that its flow has, or the first that nobody has.
+    /// Counts a departing packet: in its flow's place, or in the first free one.
     #[inline]
     fn count(&mut self, flow: u64, len: u32) {
         self.sent = self.sent.saturating_add(u64::from(len));
@@ -251,7 +251,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<Cebinae
         }
     }
 
-    /// Ends the rounds that are over at `now`.
+    /// Closes the rounds that are over at `now`.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if now.since(self.round_began).ns() >= self.round_ns {
@@ -286,7 +286,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<Cebinae
         self.head = 1 - self.head;
     }
 
-    /// Who has most of a full link, and what all may send from now on.
+    /// Determines the largest flows of a full link, and the rates of both groups from now on.
     fn look(&mut self) {
         let (link, ns) = (self.params.rate_bps, self.round_ns.saturating_mul(u64::from(self.params.p)));
         let full = link as f64 * ns as f64 / 8e9 * (1.0 - self.params.delta_port);

@@ -1,9 +1,9 @@
-//! `CHOKe`: drop an arrival together with a packet of its own flow met by chance in the queue.
+//! `CHOKe`: drops an arrival together with a packet of its own flow that a random draw from the queue meets.
 //!
-//! RED's average gates it: below `min_th` packets are queued as they come. From `min_th` on, an arrival is first
-//! compared with candidates drawn from the queue. Where any has its flow, all of those and the arrival are dropped;
-//! otherwise the candidates stay where they are and RED decides. A flow that holds a large part of the queue meets
-//! itself often, so it pays most, although no state is kept for any flow.
+//! RED's average gates it: below `min_th` every arrival is queued. At or above `min_th`, an arrival is first compared with
+//! candidates drawn from the queue. Candidates of its flow are dropped together with the arrival; if there are none, the
+//! candidates stay in place and RED decides. A flow with a large part of the queue meets its own packets often, so it loses
+//! most, although no state is kept for any flow.
 //!
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe, a stateless active queue management scheme for approximating
 //! fair bandwidth allocation", INFOCOM 2000: basic form and m candidates in II.A, self-adjusting form in II.A and
@@ -42,7 +42,7 @@ words! {
     }
 }
 
-/// What a uniform draw is uniform over.
+/// The unit of a uniform draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampling {
     /// Packets.
@@ -55,7 +55,7 @@ pub enum Sampling {
 }
 
 impl Sampling {
-    /// How much a packet of `len` bytes counts; even an empty one counts once.
+    /// The weight of a packet of `len` bytes, at least 1.
     #[inline]
     pub const fn weight(self, len: u32) -> u32 {
         let weight = match self {
@@ -72,7 +72,7 @@ words! {
     pub enum Order {
         /// The candidates; RED decides about an arrival that none of them matched.
         MatchFirst = "match_first",
-        /// RED; what it keeps is compared.
+        /// RED; packets that it keeps are compared.
         RedFirst = "red_first",
     }
 }
@@ -188,13 +188,13 @@ impl Registered for ChokeParams {
 #[derive(Clone, Debug)]
 pub struct ChokeDecision {
     params: ChokeParams,
-    /// One candidate and no variant: one test for all of them on the path that most arrivals take.
+    /// One candidate and no variant: a single test for all variants on the common path.
     basic: bool,
     state: RedState,
     stats: Stats,
-    /// Most that a waiting packet weighs: the largest weight queued since the queue was last empty.
+    /// Largest weight queued since the queue was last empty.
     heaviest: u32,
-    /// What the waiting packets weigh together. Neither is kept where every packet weighs 1.
+    /// Total weight of the waiting packets. Neither is kept where every packet weighs 1.
     weight: u64,
 }
 
@@ -360,7 +360,7 @@ impl ChokeDecision {
         place
     }
 
-    /// A packet by its weight; without replacement, what is among `drawn` weighs nothing.
+    /// Draws a packet by its weight; without replacement, packets in `drawn` weigh nothing.
     #[inline(never)]
     fn draw_by_weight<H, W: Waiting<H>, E: Env<H>>(
         &mut self,
@@ -403,7 +403,7 @@ impl ChokeDecision {
         }
     }
 
-    /// Draws and compares as many candidates as the average asks for. Returns whether any matched and was dropped.
+    /// Draws and compares the number of candidates for the average. Returns whether any matched and was dropped.
     #[inline]
     fn is_matched<H, E: Env<H>>(&mut self, flow: u64, queue: &mut impl Waiting<H>, env: &mut E) -> bool {
         let wanted = self.params.candidates.at(self.state.avg, &self.params.red);
@@ -414,8 +414,8 @@ impl ChokeDecision {
         matched
     }
 
-    /// What becomes of an arrival at a queue that is not empty, with one candidate and then RED: what
-    /// [`Self::other_decision`] comes to without variants.
+    /// Decision on an arrival at a queue that is not empty, with one candidate and then RED: [`Self::other_decision`] without
+    /// variants.
     #[inline(always)]
     fn basic_decision<H, E: Env<H>>(
         &mut self,
@@ -442,7 +442,7 @@ impl ChokeDecision {
         state.common_decision(red, env)
     }
 
-    /// What becomes of an arrival with any number of candidates, from anywhere, before or after RED.
+    /// Decision on an arrival with any number of candidates, from anywhere, before or after RED.
     #[inline(never)]
     fn other_decision<H, E: Env<H>>(
         &mut self,

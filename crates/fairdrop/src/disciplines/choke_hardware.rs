@@ -1,16 +1,16 @@
-//! CHOKe as a switch would build it: packets in one memory, linked lists of them in another, and a mark bit in place
-//! of removal. A model for studies of what that costs; [`crate::Choke`] is the one to forward with.
+//! CHOKe as a switch would build it: packets in one memory, linked lists of them in another, and a mark bit in place of
+//! removal. A model for studies of its cost; use [`crate::Choke`] to forward packets.
 //!
 //! Each FIFO is a linked list of entries in a list memory. A random address is drawn from it. A match sets the flag of
 //! the candidate's entry, frees the candidate's data at once, and leaves the entry to be discarded when it comes to
-//! the head. A draw can therefore meet an entry that is flagged, of another FIFO, or free, and what it does then is a
-//! parameter. With several banks one address of each is drawn in parallel. Packets may be chopped into cells of one
-//! entry each, so that draws are by cells. In place of the entry the packet itself may carry the bit: then it stays in
-//! the queue as it is until its turn to be sent comes, counts, and can be drawn again.
+//! the head. A draw can therefore meet an entry that is flagged, of another FIFO, or free; a parameter decides the effect.
+//! With several banks one address of each is drawn in parallel. Packets may be chopped into cells of one
+//! entry each, so that draws are by cells. Alternatively the packet itself carries the bit: it then stays in the queue until
+//! its turn to be sent, counts as waiting, and can be drawn again.
 //!
 //! Source: the article of R. Pan, B. Prabhakar, K. Psounis and others in IEEE Micro 21(3), 2001, "Implementation issues"
-//! and figure 10. The bit in the packet is that of their paper at INFOCOM 2000, section II.A. The `linux` draw is what
-//! `net/sched/sch_choke.c` does: three tries in a ring with holes, then the head.
+//! and figure 10. The bit in the packet is that of their paper at INFOCOM 2000, section II.A. The `linux` draw is that of
+//! `net/sched/sch_choke.c`: three tries in a ring with holes, then the head.
 
 use super::choke::{Candidates, MAX_CANDIDATES, MAX_REGIONS};
 use super::droptail::fifo_in;
@@ -31,8 +31,8 @@ mod list_memory;
 
 /// Most banks.
 pub const MAX_BANKS: usize = 32;
-/// Bound of a draw without `max_tries`, as a multiple of the average number of tries. That is not enough with
-/// a probability below 2^-64; then the random source is stuck.
+/// Bound of a draw without `max_tries`, as a multiple of the average number of tries. The probability of more tries is below
+/// 2^-64; the random source is then stuck.
 const MOST_TRIES: usize = 64;
 /// Tries of the `linux` draw.
 const LINUX_TRIES: u32 = 3;
@@ -44,7 +44,7 @@ words! {
         Live = "live",
         /// The entries in use, live or marked.
         Occupied = "occupied",
-        /// All of the memory.
+        /// The whole memory.
         Memory = "memory",
         /// From the head to the last live entry; three tries, then the head.
         Linux = "linux",
@@ -64,7 +64,7 @@ words! {
         Reject = "reject",
         /// There is no candidate.
         Miss = "miss",
-        /// It compares as if nothing were marked: an arrival that matches is dropped alone.
+        /// It is compared as if it were not marked: an arrival that matches is dropped alone.
         Blind = "blind",
     }
 }
@@ -186,7 +186,7 @@ impl ChokeHardwareParams {
         if self.cell_size == 0 { 1 } else { len.div_ceil(self.cell_size).max(1) as usize }
     }
 
-    /// What a draw does that meets a marked entry: marked packets that stay are compared as any other.
+    /// The effect of drawing a marked entry: marked packets that stay are compared like any other.
     #[inline]
     fn on_marked(&self) -> MarkedEntry {
         if self.mark_bit == MarkBit::Packet { MarkedEntry::Blind } else { self.marked }
@@ -221,7 +221,7 @@ pub struct ListStats {
     pub most_wasted_packets: u32,
 }
 
-/// What a draw ended with.
+/// Outcome of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -328,7 +328,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         &self.list_stats
     }
 
-    /// Packets that hold data without waiting for anything but the head.
+    /// Dropped packets that still hold data until they reach the head.
     fn wasted(&self) -> u32 {
         self.fifos.iter().map(|fifo| fifo.wasted).sum()
     }
@@ -436,14 +436,14 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         true
     }
 
-    /// Marked entries go as they come to the head; marked packets wait for their turn.
+    /// Marked entries are discarded at the head; marked packets wait for their turn.
     fn discard_at_head(&mut self, fifo: u8) {
         if self.params.mark_bit == MarkBit::Entry {
             self.discard_marked(fifo);
         }
     }
 
-    /// Frees marked entries that have come to the head, in no time.
+    /// Frees marked entries at the head, in no time.
     fn discard_marked(&mut self, fifo: u8) {
         while self.list.head(fifo).is_some_and(|entry| entry.state == State::Marked) {
             let cells = self.list.discard_head(fifo);
@@ -547,7 +547,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         drawn.map(|number| number as usize)
     }
 
-    /// How many addresses of `bank` are drawn from, of the whole memory or of its occupied part.
+    /// Number of addresses of `bank` in the drawn set: the whole memory or its occupied part.
     fn addresses(&self, bank: usize) -> usize {
         let banks = usize::from(self.params.banks.max(1));
         match self.params.addresses {
@@ -556,7 +556,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         }
     }
 
-    /// The one of them with `nth` of them below it.
+    /// The one of these addresses with `nth` lower ones.
     fn address(&self, nth: usize, bank: usize) -> Option<usize> {
         let banks = usize::from(self.params.banks.max(1));
         match self.params.addresses {
@@ -589,7 +589,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         self.list.head(fifo).map_or(Found::Nothing, |entry| Found::Live { packet: entry.packet })
     }
 
-    /// The FIFO whose turn it is, of those with packets to send, and the number of its head. Marked packets before it are
+    /// The FIFO in turn, of those with packets to send, and the number of its head. Marked packets before it are
     /// discarded in no time.
     fn next_in_turn(&mut self) -> Option<(u8, u32)> {
         let fifos = self.params.fifos.max(1);

@@ -1,9 +1,9 @@
 //! `CHOKe` by order of service: the packet to transmit is the oldest, the newest, or any, as the candidate is.
 //!
 //! Where the candidate and the packet that leaves come from the same place, Poisson arrivals and service tokens see the same
-//! packet there, and so every flow's goodput is mu lambda / (mu + 2 lambda), whatever the others send: at the head that is
+//! packet there, so every flow's goodput is mu lambda / (mu + 2 lambda), independent of the others: at the head that is
 //! Front `CHOKe`, at the tail Back `CHOKe` served last in first out, and anywhere the symmetric model. Packets may overtake
-//! each other, so it is for studies of these models; [`crate::Choke`] is the one to forward with.
+//! each other, so it is for studies of these models; use [`crate::Choke`] to forward packets.
 //!
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
 //! bandwidth allocation", INFOCOM 2000: both at random in IV.A, both at the back in IV.B.

@@ -1,9 +1,9 @@
-//! `CHOKeW`: more draws the longer the queue has been long, fewer for classes of greater weight.
+//! `CHOKeW`: the number of draws grows while the queue stays long, and is smaller for classes of greater weight.
 //!
 //! A drawing factor p0 rises by a step with every arrival that finds the queue above `l_plus` and falls by a step with
 //! every arrival that finds it below `l_minus`. An arrival of weight w is compared with up to p0 / w packets drawn from
-//! the queue, while the queue is above `l_th`; the first that has its flow is dropped with it. Matches do all of the
-//! work: there is no random loss beside them, and no average. With `with_red` (CHOKeW-RED), RED decides about arrivals
+//! the queue, while the queue is above `l_th`; the first that has its flow is dropped with it. Matches are the only cause of
+//! drops: there is no other random loss, and no average. With `with_red` (CHOKeW-RED), RED decides about arrivals
 //! that no drawn packet matched.
 //!
 //! Source: S. Wen, Y. Fang, H. Sun, "CHOKeW: bandwidth differentiation and TCP protection in core networks", MILCOM

@@ -1,10 +1,9 @@
 //! `CHOKe` per class: a `CHOKe` queue for each class of traffic, served in turns by weight.
 //!
-//! `CHOKe` takes all flows to want the same. Where they do not, class based queueing keeps the kinds apart: every class
+//! `CHOKe` assumes that all flows have equal demands. Otherwise class based queueing separates the kinds: every class
 //! has a FIFO with its own part of the buffer, its own average and its own candidates, and so its own minmax fairness
-//! among the flows in it. A deficit round robin shares the link among the classes that have packets waiting: at its
-//! turn a class may send `quantum` bytes times its weight more, in whole packets, and what it could not use it keeps
-//! until it is empty.
+//! among the flows in it. A deficit round robin shares the link among the classes that have packets waiting: at its turn a
+//! class may send `quantum` bytes times its weight more, in whole packets; it keeps the unused bytes until it is empty.
 //!
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
 //! bandwidth allocation", INFOCOM 2000, footnote 2, which leaves the scheduler to class based queueing: S. Floyd, V.
@@ -103,7 +102,7 @@ impl ClassChokeParams {
         self.red.limit / classes + u32::from((class as u32) < self.red.limit % classes)
     }
 
-    /// What the queue of a class is made of.
+    /// Parts of the queue of a class.
     pub fn choke_of(&self, class: usize) -> ChokeParams {
         let red = RedParams { limit: self.limit_of(class), ..self.red.clone() };
         ChokeParams { red, candidates: Candidates::Fixed(self.candidates), ..ChokeParams::default() }
@@ -143,7 +142,7 @@ impl<H, S: Storage<Slot<H>>> ClassQueue<H, S> {
 pub struct ClassChoke<H, S, C> {
     classes: C,
     count: usize,
-    /// The class whose turn it is.
+    /// The class in turn.
     turn: usize,
     /// Whether it has its quantum for this turn.
     granted: bool,
@@ -198,7 +197,7 @@ impl<H, S: Storage<Slot<H>>, C: Storage<Option<ClassQueue<H, S>>>> ClassChoke<H,
         self.classes.as_mut().get_mut(class)?.as_mut()
     }
 
-    /// The class that sends next, its deficit paid. At most three times around, whatever lengths and quanta are.
+    /// The class that sends next, its deficit paid. At most three times around, for any lengths and quanta.
     fn next_class(&mut self) -> Option<usize> {
         self.queues().find_map(ClassQueue::head_len)?;
         let mut visited = 0;
@@ -226,7 +225,7 @@ impl<H, S: Storage<Slot<H>>, C: Storage<Option<ClassQueue<H, S>>>> ClassChoke<H,
         self.turn = if self.turn + 1 < self.count { self.turn + 1 } else { 0 };
     }
 
-    /// Makes all rounds at once that end without a packet.
+    /// Skips all rounds that end without a packet at once.
     #[cold]
     fn skip_rounds(&mut self) {
         let rounds = self.queues().filter_map(ClassQueue::rounds_to_go).min();

@@ -1,9 +1,9 @@
-//! COBALT: `CoDel`'s control law beside BLUE, which takes over where senders do not answer.
+//! COBALT: `CoDel`'s control law combined with BLUE, which takes over where senders do not respond.
 //!
 //! The control law drops or marks packets as they leave, `interval / sqrt(count)` apart while they wait longer than
-//! `target`. Unlike `CoDel` it never forgets `count` at once: below the target `count` falls as it had risen. An overflow
-//! raises BLUE's drop probability, a queue that is found empty lowers it; BLUE drops, never
-//! marked. The last packet is never dropped.
+//! `target`. Unlike `CoDel` it never resets `count` at once: below the target `count` falls as gradually as it rose. An
+//! overflow raises BLUE's drop probability, an empty queue lowers it; BLUE drops and never marks. The last packet is never
+//! dropped.
 //!
 //! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
 //! gateways", IEEE LANMAN 2018, III; and `cobalt_should_drop`, `cobalt_queue_full` and `cobalt_queue_empty` of Linux,
@@ -78,11 +78,11 @@ pub struct CobaltState {
     changed: Option<Time>,
 }
 
-/// What is to become of a packet that would leave.
+/// Decision on a departing packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Decision {
     Send,
-    /// The control law would have it marked, or dropped where it is not ECN-capable.
+    /// The control law marks it, or drops it if it is not ECN-capable.
     Signal,
     /// Dropped by BLUE; `signalled` where the control law's turn had come as well.
     Coin {
@@ -106,7 +106,7 @@ impl CobaltState {
         self.count = self.count.max(1);
     }
 
-    /// The queue was to be served and had no packet.
+    /// The queue was served and had no packet.
     pub(super) fn found_empty(&mut self, params: &CobaltParams, now: Time) {
         if self.probability > 0.0 && self.may_change(params, now) {
             self.probability = (self.probability - params.p_dec).max(0.0);
@@ -151,7 +151,7 @@ impl CobaltState {
         (false, late)
     }
 
-    /// Whether nothing is left of what it has done: as before the first packet.
+    /// Whether its state is as before the first packet.
     pub(super) fn is_at_rest(&self, now: Time) -> bool {
         self.probability <= 0.0 && self.count == 0 && now >= self.drop_next
     }
@@ -166,7 +166,8 @@ impl CobaltState {
         self.probability
     }
 
-    /// Judges a packet that would leave, and drops or marks it; what is left of it goes to the link. `is_last`: no other
+    /// Decides on a departing packet, and drops or marks it; a packet that is not dropped goes to the link. `is_last`: no
+    /// other
     /// waits in its queue.
     #[inline]
     pub(super) fn settle<H, E: Env<H>>(
@@ -195,7 +196,7 @@ impl CobaltState {
         Some(packet)
     }
 
-    /// Judges a packet that would leave. `capable`: it would be marked, not dropped.
+    /// Decides on a departing packet. `capable`: it would be marked, not dropped.
     fn judge<H, E: Env<H>>(
         &mut self,
         params: &CobaltParams,

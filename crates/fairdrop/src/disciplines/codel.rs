@@ -2,7 +2,7 @@
 //!
 //! Every packet is judged as it leaves. When all packets of a whole `interval` have waited at least `target`, one is
 //! dropped, then another after `interval / sqrt(2)`, `interval / sqrt(3)` and so on, until a packet has waited less or
-//! no more than `mtu` bytes are left. There is no randomness, and nothing of any flow is looked at.
+//! no more than `mtu` bytes are left. There is no randomness, and flows are not distinguished.
 //!
 //! Source: K. Nichols, V. Jacobson and others, "Controlled delay active queue management", RFC 8289,
 //! 2018, section 5 (pseudo-code).
@@ -20,7 +20,7 @@ pub(super) fn spacing(interval: Time, count: u32) -> Time {
     Time::from_ns((square / u128::from(count.max(1))).isqrt() as u64)
 }
 
-/// Where the control law takes packets from: the head of one queue.
+/// The source of packets for the control law: the head of one queue.
 pub(crate) trait Head<H> {
     /// Removes the oldest packet.
     fn pop(&mut self) -> Option<Packet<H>>;
@@ -44,11 +44,11 @@ impl<H, S: Storage<Slot<H>>> Head<H> for LeakyFifo<H, S> {
 /// The state of the control law for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoDelState {
-    /// When packets will have waited for `target` over a whole `interval`; `None` since one waited less.
+    /// Time at which packets will have waited for `target` over a whole `interval`; `None` after one waited less.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
-    /// Drops since this dropping state began, and what was carried over from the one before.
+    /// Drops since this dropping state began, plus the count carried over from the one before.
     count: u32,
     /// `count` as the dropping state began.
     last_count: u32,
@@ -122,13 +122,13 @@ impl CoDelState {
         Some((packet, now >= ripe))
     }
 
-    /// No packet was there to take.
+    /// The queue was empty.
     #[inline]
     pub(crate) fn found_empty(&mut self) {
         (self.first_above, self.dropping) = (None, false);
     }
 
-    /// How the control law starts a new dropping state: where the last one stopped, when that was recent.
+    /// Initial count of a new dropping state: that of the last one, if it was recent.
     fn begin_dropping(&mut self, params: &CoDelParams, now: Time) {
         let rise = self.count.wrapping_sub(self.last_count);
         let recent = u128::from(now.since(self.drop_next).ns()) < 16 * u128::from(params.interval.ns());

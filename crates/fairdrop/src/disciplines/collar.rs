@@ -1,16 +1,16 @@
 //! COLLAR: fair shares from a constant memory.
 //!
-//! A small memory holds ids of departed packets. How often a departure's id is found in it estimates `s`, the sum of the
-//! squared shares of the output: one over the number of flows where all send alike. An arrival that is found there puts its
-//! flow into a small table of suspects, where what it sends is counted; what exceeds its part of `s` is dropped. A
-//! controller of the waiting time as in PI2 drops the rest, from flows that send more the more often. The same controller goes
-//! on below zero: while the queue is short and suspects are at their limit it widens the limit, since `s` falls short of the
-//! fair share where small flows hold a part of the output.
+//! A small memory holds ids of departed packets. The match rate of departures with it estimates `s`, the sum of the squared
+//! shares of the output: one over the number of flows if all send alike. A match puts the flow into a small table of
+//! suspects, which counts its bytes; the excess over its part of `s` is dropped. A controller of the waiting time as in PI2
+//! decides about further drops, with a probability that rises with a flow's rate. Below zero the same controller moves the
+//! limit: while the queue is short and suspects are at their limit it widens the limit, since `s` is below the fair share
+//! where small flows hold a part of the output.
 //!
-//! Nothing is taken out of the queue and nothing is kept of flows beyond the table: [`CollarDecision`] is the whole of it
-//! but for the packets, for hosts that have a queue of their own.
+//! No packet is removed from the queue, and no state of flows is kept beyond the table: [`CollarDecision`] is the whole
+//! discipline except for the packets, for hosts with their own queue.
 //!
-//! No timer is needed: updates that have come due are made, each as of its own time, before a call does anything else, as in
+//! No timer is needed: due updates are carried out, each as of its own time, at the beginning of a call, as in
 //! [PIE](super::pie).
 //!
 //! Source: this project, `docs/background/collar.md`. The frequency of matches as a number of flows: T. Ott, T. Lakshman,
@@ -26,7 +26,7 @@ use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::flow_table::PlaceHash;
 use crate::storage::{LeakyFifo, Slot, Storage};
 
-/// Ids that lie side by side and that an arrival is compared with at once.
+/// Number of adjacent ids that an arrival is compared with at once.
 const BLOCK: usize = 32;
 /// Places of a set of suspects.
 const PLACES: usize = 8;
@@ -36,7 +36,7 @@ const PRIOR_MATCHES: f64 = 16.0;
 pub(super) const SMOOTH: f64 = 1.0 / 16.0;
 /// The least `s`.
 const LEAST: f64 = 1.0 / 16_384.0;
-/// Largest base probability, above which packets that could be marked are dropped (RFC 9332, A.1, `p_Cmax`); its root.
+/// Largest base probability, above which ECN-capable packets are dropped (RFC 9332, A.1, `p_Cmax`); its root.
 const MOST_BASE: f64 = MOST_ROOT * MOST_ROOT;
 const MOST_ROOT: f64 = 0.5;
 /// The controller: time between updates, weights of the distance of the waiting time from the target and of its change
@@ -44,43 +44,43 @@ const MOST_ROOT: f64 = 0.5;
 const T_UPDATE: Time = Time::from_ms(16);
 const ALPHA: f64 = 0.16;
 const BETA: f64 = 3.2;
-/// The longest round trip that these are for, without the wait; in seconds.
+/// The longest round trip that these gains are for, without the wait; in seconds.
 const RTT_MAX: f64 = 0.1;
-/// Most of the buffer that the aim takes.
+/// Largest aim as a fraction of the buffer.
 const MOST_OF_BUFFER: f64 = 0.5;
-/// Fraction of the aim below which the limit widens, and above which it narrows: less than one, so that the limit is as
-/// narrow as it gets before anything is dropped at the base.
+/// Fraction of the aim below which the limit widens, and above which it narrows: less than one, so that the limit is at its
+/// narrowest before the base probability drops packets.
 const WIDEN_BELOW: f64 = 0.8;
 /// Growth of the limit in an update with an empty queue, and its decrease where the wait has grown by the aim.
 const WIDEN: f64 = 0.03;
 const NARROW: f64 = 0.1;
-/// Fraction of the aim below which nothing is dropped for its share: the link is about to be idle.
+/// Fraction of the aim below which no packet is dropped for its flow's share: the link is about to be idle.
 const SPARED: f64 = 0.125;
-/// The least mean distance of samples, in packets: by chance, so that flows that take turns are all sampled.
+/// The least mean distance of samples, in packets; distances are random, so that flows that take turns are all sampled.
 const NEAREST: f64 = 2.0;
-/// Ids that a sampled departure is compared with: blocks side by side.
+/// Number of ids that a sampled departure is compared with: adjacent blocks.
 const PROBED: usize = 4 * BLOCK;
-/// Matches that `s` averages, and those that its bound averages: a flood that has come through is not to widen its own limit.
+/// Matches averaged by `s`, and by its upper bound: a flood that has passed must not widen its own limit.
 const AVERAGED: f64 = 512.0;
 const AVERAGED_SLOWLY: f64 = 2048.0;
-/// Packets of a fair flow in which the table forgets, where that takes less than `span`.
+/// Forgetting time of the table, in packets of a fair flow, if that is less than `span`.
 const WINDOW: f64 = 32.0;
-/// The limit is loosened by this over the root, as few flows on a fast link need little loss; at most this many times, with
-/// which two TCP flows beside a flood still have a fixed point (1 + 2 a > 2 a^2, a = 0.9 times this).
+/// The limit is loosened by this over the root, as few flows on a fast link need little loss; and at most by this factor,
+/// with which two TCP flows beside a flood still have a fixed point (1 + 2 a > 2 a^2, a = 0.9 times this).
 const SLACK: f64 = 0.003;
 const LOOSEST: f64 = 1.4;
-/// Multiple of a suspect's limit above which its whole excess is dropped, less s^2: where s is large a flood at the
-/// link's rate exceeds its limit by little, and would keep the link. The slack is not for who sends so much: it is there for
-/// the loss that flows answer to.
+/// Multiple of a suspect's limit above which its whole excess is dropped, less s^2: where s is large a flood at the link's
+/// rate exceeds its limit by little, and would keep the link. Senders above this multiple get no slack: it is for flows that
+/// respond to loss.
 const KNEE: f64 = 2.0;
-/// Part of a suspect's packets above which those that could be marked are dropped: who still sends 1.4 times its
-/// limit does not answer to marks.
+/// Fraction of a suspect's packets above which ECN-capable ones are dropped: a sender still at 1.4 times its limit does not
+/// respond to marks.
 const MOST_MARKED: f64 = 0.08;
-/// Fair shares that a new suspect is taken to have sent.
+/// Initial count of a new suspect, in fair shares.
 const ASSUMED: f64 = 0.5;
-/// Most draws that an arrival represents: two blocks, one of which it sees.
+/// Largest number of draws that an arrival represents: two blocks, of which it is compared with one.
 const MOST_DRAWS: f64 = 64.0;
-/// What a byte may count before all counts are made smaller; a power of two, so that nothing is rounded.
+/// Largest weight of a byte before all counts are scaled down; a power of two, so that scaling is exact.
 const MOST_SCALE: f64 = 1_099_511_627_776.0;
 
 const OWN: &str = "chosen here, docs/background/collar.md";
@@ -135,16 +135,16 @@ impl Registered for CollarParams {
 pub trait Counting {
     /// Distinction between packets of one length.
     type Class: Copy;
-    /// A counted byte, in what packets are counted in.
+    /// The unit of counts, per counted byte.
     const BYTE: f64;
 
     /// The class of a packet.
     fn class_of(meta: &Meta) -> Self::Class;
 
-    /// What a packet of `len` bytes counts.
+    /// The count of a packet of `len` bytes.
     fn count(&self, len: u32, class: Self::Class) -> i64;
 
-    /// The distance of a sample from the next, from that in bytes.
+    /// The distance to the next sample, converted from bytes.
     fn distance(bytes: f64) -> i64;
 
     /// A packet of `len` bytes leaves.
@@ -200,33 +200,33 @@ impl Counting for PlainBytes {
     }
 }
 
-/// Among whom the link is shared: a flow's limit as a multiple of the fair share of all flows.
+/// The sharing rule of the link: a flow's limit as a multiple of the fair share of all flows.
 pub trait Sharing {
     /// Distinction between the packets of one flow and another, beside the flow itself.
     type Key: Copy;
     /// A flow's limit as a multiple of the fair share of all flows.
     type Part: Copy;
 
-    /// What flows of this key may have.
+    /// The limit of flows of this key.
     fn part(&self, key: Self::Key) -> Self::Part;
 
-    /// Times a fair share of all flows.
+    /// As a multiple of a fair share of all flows.
     fn times(part: Self::Part) -> f64;
 
-    /// One over that.
+    /// Its inverse.
     fn per(part: Self::Part) -> f64;
 
-    /// What falls on these flows of the base probability, as a part of what falls on others.
+    /// Their part of the base probability, relative to that of other flows.
     fn spared(part: Self::Part) -> f64;
 
     /// A packet comes from a flow that has no place in the table of suspects.
     fn comes(&mut self, part: Self::Part, counted: f64);
 
-    /// A packet of a suspect is let in.
+    /// A packet of a suspect is admitted.
     fn let_in(&mut self, part: Self::Part, counted: f64);
 
-    /// Times what suspects leave to them that flows have sent which have no place, of those who share a limit: `phi`
-    /// times it, where `per_limit` is one over that of a flow. 0 where there is none.
+    /// Bytes sent by flows without a place, relative to the part of a shared limit that the suspects leave to them: `phi`
+    /// times it, where `per_limit` is one over the limit of a flow. 0 where there is none.
     fn over(&self, part: Self::Part, per_limit: f64, phi: f64) -> f64;
 
     /// A departure was compared.
@@ -239,22 +239,22 @@ pub trait Sharing {
     fn rescale(&mut self, factor: f64);
 }
 
-/// What the comparisons of a sampled departure with the memory have found.
+/// Result of comparing a sampled departure with the memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared {
-    /// The places: the first, and how many.
+    /// The places: the first, and their number.
     pub(super) from: usize,
     pub(super) size: usize,
-    /// Ids in them, and how many of these are the flow's.
+    /// Ids in them, and the number of the flow's ids among these.
     pub(super) ids: u32,
     pub(super) hits: u32,
     /// The sum of the squared shares of flows.
     pub(super) s: f64,
-    /// Bytes that left until now, at what they counted.
+    /// Bytes that left until now, weighted by their counts.
     pub(super) sent: f64,
 }
 
-/// Every flow may have the same.
+/// Equal limits for all flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AmongFlows;
 
@@ -301,13 +301,13 @@ impl Sharing for AmongFlows {
     fn rescale(&mut self, _: f64) {}
 }
 
-/// How many of `ids` are `id`.
+/// Number of `ids` equal to `id`.
 #[inline(never)]
 pub(super) fn matches(ids: &[u32], id: u32) -> u32 {
     ids.iter().map(|&other| u32::from(other == id)).sum()
 }
 
-/// Whether any of the ids of a block is `id`: all are compared before any is looked at, so that vectors do it.
+/// Whether any of the ids of a block is `id`: all are compared before any result is read, so that vector instructions do it.
 #[inline(never)]
 fn is_in(block: &[u32; BLOCK], id: u32) -> bool {
     block.iter().fold(0, |found, &other| found | u32::from(other == id)) != 0
@@ -320,7 +320,7 @@ pub struct SuspectSet {
     tags: [u8; PLACES],
     /// Their ids; 0 where the place is free.
     ids: [u32; PLACES],
-    /// Bytes they have sent, at what a byte counted then; 0 where the place is free.
+    /// Bytes they have sent, at the weight of a byte at that time; 0 where the place is free.
     bytes: [f64; PLACES],
 }
 
@@ -377,7 +377,7 @@ struct Controller {
     root: f64,
     /// Waiting time at the last update, in seconds.
     old_delay: f64,
-    /// Multiple of the loosest limit that suspects have; 1 where `root` is above zero.
+    /// Multiple of the loosest limit that applies to suspects; 1 where `root` is above zero.
     widened: f64,
     /// Whether a suspect has sent more than its limit since the last update.
     pressed: bool,
@@ -386,22 +386,22 @@ struct Controller {
 /// Estimates from departures, renewed by sampled ones and by a queue that they leave empty.
 #[derive(Clone, Copy, Debug)]
 struct Output {
-    /// Waiting time of the packet that was sampled last; zero once one left nothing behind.
+    /// Waiting time of the last sampled packet; zero after a packet left the queue empty.
     delay: Time,
-    /// Whether something has waited behind every departure from the last sample on.
+    /// Whether a packet has waited behind every departure since the last sample.
     busy: bool,
-    /// Bytes until the next sample, and how many they were at the last one.
+    /// Bytes until the next sample, and that distance at the last one.
     until: i64,
     distance: i64,
     last_sample: Time,
-    /// Means between samples: bytes that left, and time, in the memory's for an id.
+    /// Means between samples: bytes that left, and time, scaled to one id of the memory.
     passed: f64,
     turns: f64,
-    /// What part of the comparisons matches: the sum of the squared shares.
+    /// Match rate of the comparisons: the sum of the squared shares.
     matched: MatchRate,
-    /// What a byte counts: it grows, so that what was counted before fades.
+    /// Weight of a byte: it grows, so that earlier counts fade.
     scale: f64,
-    /// Bytes that left, each at what it counted then.
+    /// Bytes that left, each at its weight at that time.
     sent: f64,
     /// Mean length of a sampled departure, in bytes.
     size: f64,
@@ -409,10 +409,10 @@ struct Output {
     service: f64,
 }
 
-/// What part of the comparisons matches.
+/// Match rate of the comparisons.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MatchRate {
-    /// The lesser of two averages: `quick`, of the last matches, and `steady`, of more of them.
+    /// The lesser of two averages: `quick`, over fewer matches, and `steady`, over more.
     pub(super) s: f64,
     quick: f64,
     steady: f64,
@@ -423,7 +423,7 @@ impl MatchRate {
     /// Nothing compared yet: a single flow.
     pub(super) const FIRST: Self = Self { s: 1.0, quick: 1.0, steady: 1.0, matches: 0.0 };
 
-    /// Moves towards the part of the comparisons that matched.
+    /// Moves towards the fraction of comparisons that matched.
     #[inline(always)]
     pub(super) fn estimate(&mut self, hits: f64, compared: f64) {
         self.matches = (self.matches + hits).min(AVERAGED_SLOWLY - PRIOR_MATCHES);
@@ -434,33 +434,33 @@ impl MatchRate {
     }
 }
 
-/// What arrivals are judged by, so that they take no division.
+/// Precomputed values for decisions on arrivals, which then need no division.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// One over what a suspect may have sent.
+    /// One over the limit of a suspect.
     per_limit: f64,
     per_size: f64,
-    /// What falls of the base probability by share, at most.
+    /// Upper bound of the base probability's part by share.
     by_share: f64,
-    /// How far the limit is loosened, and one over it.
+    /// Factor by which the limit is loosened, and its inverse.
     phi: f64,
     per_phi: f64,
-    /// How far it is loosened without being widened.
+    /// Factor by which it is loosened, without widening.
     slack: f64,
     /// The base drop probability.
     base: f64,
     /// Multiple of the loosened limit above which the whole excess is dropped.
     knee: f64,
-    /// Multiple of its limit that a suspect may send without a random draw; none where there is a base probability.
+    /// Multiple of its limit up to which a suspect needs no random draw; none where there is a base probability.
     calm: f64,
-    /// Waiting packets below which nothing is dropped for its share.
+    /// Number of waiting packets below which no packet is dropped for its flow's share.
     spared: u32,
 }
 
 /// COLLAR without the packets: its decision on an arrival at the tail of any FIFO, and its estimates from departures.
 ///
-/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` says what packets count, `D` among whom the link
-/// is shared.
+/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` determines the count of a packet, `D` the sharing of
+/// the link.
 #[derive(Clone, Debug)]
 pub struct CollarDecision<I, T, C = PlainBytes, D = AmongFlows> {
     params: CollarParams,
@@ -471,7 +471,7 @@ pub struct CollarDecision<I, T, C = PlainBytes, D = AmongFlows> {
     suspects: T,
     /// One over `span`, in nanoseconds.
     per_span: f64,
-    /// Departures remembered so far, as far as it matters.
+    /// Number of departures remembered so far, up to the size of the memory.
     remembered: usize,
     controller: Controller,
     next_update: Time,
@@ -504,14 +504,14 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         Self::sharing(params, counting, AmongFlows, ids, suspects)
     }
 
-    /// What becomes of a packet that finds `waiting` others.
+    /// Decision on a packet that finds `waiting` others.
     #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> Action {
         self.begin(env);
         self.arrival_of(meta, (), waiting, env)
     }
 
-    /// Counts an arrival: its id, and times its limit that its flow has sent if it is a suspect.
+    /// Counts an arrival: its id, and for a suspect the multiple of its limit that its flow has sent.
     #[inline(always)]
     pub(super) fn arrives<H, E: Env<H>>(&mut self, meta: &Meta, env: &mut E) -> (u32, Option<f64>) {
         self.begin(env);
@@ -584,7 +584,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         })
     }
 
-    /// The sum of the squared shares of the output, as estimated: one over the number of flows where all send alike.
+    /// The sum of the squared shares of the output, as estimated: one over the number of flows if all send alike.
     pub fn s(&self) -> f64 {
         self.output.matched.s
     }
@@ -594,17 +594,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.controller.root
     }
 
-    /// Multiple of the loosest limit that suspects have, as of the last call.
+    /// Multiple of the loosest limit that applies to suspects, as of the last call.
     pub fn widened(&self) -> f64 {
         self.controller.widened
     }
 
-    /// Bytes that left until the last sample, faded as those of suspects are.
+    /// Bytes that left until the last sample, faded like those of suspects.
     pub fn sent(&self) -> f64 {
         self.faded(self.output.sent)
     }
 
-    /// Bytes that were counted, as they count now.
+    /// Counted bytes, at the present weight.
     #[inline]
     pub(super) fn faded(&self, counted: f64) -> f64 {
         counted / self.output.scale
@@ -616,13 +616,13 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         ((self.hash.of(flow) >> 32) as u32).max(1)
     }
 
-    /// Departures remembered: block after block, 0 where there was none yet.
+    /// Remembered ids, block after block; 0 where none is stored yet.
     pub fn memory(&self) -> &[u32] {
         self.ids.as_ref().get(..self.params.ids as usize).unwrap_or_default()
     }
 
-    /// Whether a flow that is no suspect sends less than half of a fair share, by the memory: it is there at
-    /// most half as often as one of a fair share would be, which would be there twice at least.
+    /// Whether a flow that is no suspect sends less than half of a fair share, by the memory: it holds at most half as many
+    /// of its ids as of a flow with a fair share, for which at least two are expected.
     pub(super) fn is_rare(&self, id: u32) -> bool {
         let ids = self.params.ids as usize;
         let fair = f64::from(self.filled(0, ids)) * self.output.matched.s;
@@ -637,19 +637,19 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         all.filter(|(id, _)| *id != 0).map(move |(id, bytes)| (id, bytes / scale))
     }
 
-    /// Among whom the link is shared.
+    /// The sharing rule of the link.
     pub fn shares(&self) -> &D {
         &self.sharing
     }
 
-    /// Makes what is due before an arrival is looked at.
+    /// Carries out updates that are due before the decision on an arrival.
     #[inline(always)]
     pub(super) fn begin<H, E: Env<H>>(&mut self, env: &mut E) {
         self.catch_up(env.now());
         self.hash.ensure_key(|| env.flow_key());
     }
 
-    /// What becomes of a packet of this key that finds `waiting` others, after [`Self::begin`].
+    /// Decision on a packet of this key that finds `waiting` others, after [`Self::begin`].
     #[inline(always)]
     pub(super) fn arrival_of<H, E: Env<H>>(
         &mut self,
@@ -671,7 +671,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         action
     }
 
-    /// What becomes of an arrival that is counted.
+    /// Decision on an arrival that has been counted.
     #[inline(always)]
     pub(super) fn judged<H, E: Env<H>>(
         &mut self,
@@ -691,8 +691,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         }
     }
 
-    /// What becomes of a packet of a suspect that has sent `over` times its limit: what is above it is dropped, and the base
-    /// probability falls on it as the square of what it sends.
+    /// Decision on a packet of a suspect that has sent `over` times its limit: the excess is dropped, and the base
+    /// probability applies in proportion to the square of its rate.
     #[inline(always)]
     fn judge_suspect<H, E: Env<H>>(
         &mut self,
@@ -737,15 +737,15 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         }
     }
 
-    /// What the base probability makes of a packet of a suspect.
+    /// Effect of the base probability on a packet of a suspect.
     #[inline(always)]
     fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> Action {
         let (by_share, rest) = self.base_for(meta, part);
         self.toss_base(by_share * over * over + rest, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
-    /// What becomes of a packet of a flow that is no suspect: the base probability falls on it as often as it is met in the
-    /// memory, which one block tells.
+    /// Decision on a packet of a flow that is no suspect: the base probability applies in proportion to its matches in the
+    /// memory, estimated from one block.
     #[inline(always)]
     fn judge_other<H, E: Env<H>>(
         &self,
@@ -792,19 +792,19 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         }
     }
 
-    /// What becomes of a packet by the part of the base probability that falls on all alike.
+    /// Decision on a packet by the part of the base probability that is equal for all.
     #[inline(always)]
     fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: D::Part, env: &mut E) -> Action {
         self.toss_base(self.base_for(meta, part).1, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
-    /// What a packet counts, in bytes.
+    /// The count of a packet, in bytes.
     #[inline(always)]
     fn counted(&self, meta: &Meta) -> f64 {
         self.counting.count(meta.len, C::class_of(meta)) as f64 * (1.0 / C::BYTE)
     }
 
-    /// The base probability for a packet: the part that falls by share, and the rest.
+    /// The base probability for a packet: the part in proportion to its share, and the rest.
     #[inline]
     fn base_for(&self, meta: &Meta, part: D::Part) -> (f64, f64) {
         let by_size = lesser(self.counted(meta) * self.limits.per_size, 1.0);
@@ -880,7 +880,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.limits.per_limit = 1.0 / (self.params.share * self.output.matched.s * self.output.sent);
     }
 
-    /// Counts all in a larger unit.
+    /// Scales all counts to a larger unit.
     #[cold]
     fn rescale(&mut self) {
         let bytes = self.suspects.as_mut().iter_mut().flat_map(|set| &mut set.bytes);
@@ -920,9 +920,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.toss(probability, stream, cause, self.limits.base < MOST_BASE, meta.ecn, env)
     }
 
-    /// Draws at random and drops or marks with the probability given; nothing is drawn for an impossible drop. Where
-    /// L4S packets are marked, it falls on them with twice the root of the probability (RFC 9332, 2.1): with the
-    /// probability itself, by a quarter of the square of the number drawn.
+    /// Drops or marks with the given probability, by a random draw; an impossible drop needs no draw. L4S packets are marked
+    /// with twice the root of the probability (RFC 9332, 2.1): a quarter of the square of the drawn number is compared with
+    /// the probability itself.
     #[inline(always)]
     fn toss<H, E: Env<H>>(
         &self,
@@ -946,8 +946,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         }
     }
 
-    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update changes nothing,
-    /// none of the others would.
+    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update has no effect, none of
+    /// the others has.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if self.next_update <= now {
@@ -1004,7 +1004,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.controller = Controller { old_delay: delay, pressed: false, ..self.controller };
     }
 
-    /// The root moves as in PI2. Gains are for round trips that hold the wait: a longer aim gets smaller ones.
+    /// The root moves as in PI2. Gains allow for round trips that include the wait: a longer aim has smaller gains.
     fn steer(&mut self, aim: f64, delay: f64, change: f64) {
         let gain = ((RTT_MAX + self.params.target.seconds()) / (RTT_MAX + aim)).min(1.0);
         let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * change;
@@ -1012,8 +1012,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
     }
 
     /// The limit widens while the queue is short and suspects are over it, up to the whole link, and narrows while the
-    /// queue is long or grows. Steps are smaller where half the buffer is less than the target: a short queue comes and goes
-    /// within an update.
+    /// queue is long or grows. Steps are smaller where half the buffer is less than the target: a short queue fills and
+    /// drains within an update.
     fn widen(&mut self, aim: f64, delay: f64, change: f64) {
         let Controller { widened, pressed, .. } = self.controller;
         let whole = 1.0 / (self.params.share * LOOSEST * self.output.matched.s);
@@ -1030,7 +1030,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.suspects.as_mut().get_mut(at as usize)
     }
 
-    /// Counts a packet of a suspect; how much of its limit it has sent, unless it is no suspect.
+    /// Counts a packet of a suspect; returns the multiple of its limit that it has sent, unless it is no suspect.
     #[inline]
     fn charge(&mut self, id: u32, len: u32, class: C::Class, part: D::Part) -> Option<f64> {
         let counted = self.counting.count(len, class) as f64 * (1.0 / C::BYTE);
@@ -1042,7 +1042,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         Some(*charged * per_limit * D::per(part))
     }
 
-    /// Makes `id` a suspect, if it is none and its set has room, or a place that holds less.
+    /// Makes `id` a suspect, if it is none and its set has a free place or one with a lower count.
     #[inline]
     fn suspect(&mut self, id: u32, part: D::Part) {
         let assumed = ASSUMED * self.output.matched.s * self.output.sent * D::times(part);
@@ -1063,7 +1063,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         (((bits >> 32) * groups as u64) >> 32) as usize * size
     }
 
-    /// How many of `size` ids from `from` on are `id`.
+    /// Number of the `size` ids from `from` on that equal `id`.
     #[inline]
     fn hits(&self, from: usize, size: usize, id: u32) -> u32 {
         matches(self.ids.as_ref().get(from..from + size).unwrap_or_default(), id)
@@ -1109,13 +1109,13 @@ impl Output {
         }
     }
 
-    /// Bytes that there was room for on the link while `passed` left in `gap` nanoseconds, in which it may have been
-    /// idle: a fair share is one of the link, and not of what is sent on it.
+    /// Capacity of the link in bytes while `passed` left in `gap` nanoseconds, in which it may have been idle: a fair share
+    /// is a share of the link, not of the bytes sent on it.
     fn room(&self, passed: f64, gap: f64) -> f64 {
         if self.service > 0.0 { (gap * self.size / self.service).max(passed) } else { passed }
     }
 
-    /// Lets what was counted fade while `bytes` leave, or could have, in this part of `span`.
+    /// Fades the counts while `bytes` leave, or could have left, in this part of `span`.
     fn pass(&mut self, bytes: f64, elapsed: f64, per_size: f64) {
         let windows = bytes * self.matched.s * per_size * (1.0 / WINDOW);
         self.scale *= 1.0 + windows.min(elapsed);
@@ -1146,7 +1146,7 @@ pub(super) fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
-/// The part that is dropped of a suspect that sends `over` times its limit: from `knee` on, all that is above the limit
+/// The dropped fraction of a suspect that sends `over` times its limit: at or above `knee`, the whole excess over the limit
 /// without its slack.
 #[inline]
 fn excess(over: f64, knee: f64, slack: f64) -> f64 {
@@ -1179,7 +1179,7 @@ impl<H, S: Storage<Slot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> Collar<H, 
 }
 
 impl<H, S, I, T, C> Collar<H, S, I, T, C> {
-    /// An empty queue whose tail decides so.
+    /// An empty queue with this decision at its tail.
     pub(super) fn over(fifo: LeakyFifo<H, S>, decision: CollarDecision<I, T, C>) -> Self {
         Self { decision, fifo, stats: Stats::default() }
     }
@@ -1189,7 +1189,7 @@ impl<H, S, I, T, C> Collar<H, S, I, T, C> {
         &self.fifo
     }
 
-    /// What decides.
+    /// The decision without the packets.
     pub fn decision(&self) -> &CollarDecision<I, T, C> {
         &self.decision
     }

@@ -1,12 +1,12 @@
-//! COLLAR among hosts: hosts have fair shares of the link, and inside each its flows have.
+//! COLLAR among hosts: hosts have fair shares of the link, and the flows of each host have fair shares of its share.
 //!
-//! The memory of [COLLAR](super::collar) holds the hosts of each departure beside its flow. How often a departure's host is
-//! found in it estimates the fair share of a host, as flows do that of a flow. A small table holds, for hosts with several
-//! flows, which part of these matches is of one flow too. A flow is held to the product: one over the number of hosts, times
-//! one over the number of its host's flows, where all send alike.
+//! The memory of [COLLAR](super::collar) holds the hosts of each departure beside its flow. The match rate of hosts estimates
+//! the fair share of a host, as that of flows estimates the share of a flow. A small table holds, for hosts with several
+//! flows, the fraction of these matches that are also matches of the flow. A flow is held to the product: one over the number
+//! of hosts, times one over the number of its host's flows, if all send alike.
 //!
-//! Hosts are those at one end of the link or at both, as in [CAKE](super::cake): there it is the end that counts at which
-//! the flow's host has more flows.
+//! Hosts are those at one end of the link or at both, as in [CAKE](super::cake): with both, the end counts at which the
+//! flow's host has more flows.
 //!
 //! Source: this project, `docs/background/collar.md`. Hosts at both ends: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece
 //! of CAKE: a comprehensive queue management solution for home gateways", IEEE LANMAN 2018, III.
@@ -25,9 +25,9 @@ use crate::storage::{LeakyFifo, Memory, Slot, Storage};
 
 /// Places of a set of hosts.
 const PLACES: usize = 8;
-/// Matches that the part of one flow averages.
+/// Matches over which the part of one flow is averaged.
 const AVERAGED_INSIDE: u32 = 128;
-/// Fair shares of a host below which one that is in the table gives way.
+/// Count, in fair shares of a host, below which a host in the table may be replaced.
 const GIVES_WAY: f64 = 0.5;
 
 const OWN: &str = "chosen here, docs/background/collar.md";
@@ -39,13 +39,13 @@ words! {
         Source = "dual-srchost",
         /// Destination hosts.
         Destination = "dual-dsthost",
-        /// Hosts at both ends: for each flow its host at the end where that has more flows.
+        /// Hosts at both ends: for each flow its host at the end where its host has more flows.
         Both = "triple-isolate",
     }
 }
 
 impl SharingHosts {
-    /// Ends that are looked at.
+    /// Ends that count.
     const fn ends(self) -> usize {
         match self {
             Self::Source | Self::Destination => 1,
@@ -105,7 +105,7 @@ impl CollarHostsParams {
     }
 }
 
-/// The ids of a packet's hosts at the ends that are looked at; 0 for one that is not.
+/// The ids of a packet's hosts at the ends that count; 0 for the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostIds([u32; 2]);
 
@@ -114,13 +114,13 @@ pub struct HostIds([u32; 2]);
 pub struct HostSet {
     /// 0 where the place is free.
     ids: [u32; PLACES],
-    /// Matches with one flow that `inside` averages, at most as many as count.
+    /// Matches with one flow averaged by `inside`, up to the number that count.
     matches: [u16; PLACES],
-    /// The sum of the squared shares that flows have of what the host sends.
+    /// The sum of the squared shares of the flows in the host's rate.
     inside: [f64; PLACES],
-    /// Bytes of their suspects that were let in, at what a byte counted then.
+    /// Bytes of their admitted suspects, at the weight of a byte at that time.
     let_in: [f64; PLACES],
-    /// Those that came from their flows without a place among the suspects.
+    /// Bytes from their flows without a place among the suspects.
     others: [f64; PLACES],
 }
 
@@ -150,7 +150,7 @@ impl HostSet {
     }
 }
 
-/// Hosts have fair shares, and inside each its flows.
+/// Fair shares for hosts, and for the flows of each host.
 ///
 /// `I` holds the memory of their ids, `T` the table of those with several flows.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ pub struct AmongHosts<I, T> {
     per: f64,
 }
 
-/// What the flows of a host may have.
+/// The limit of the flows of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct OfHost {
     times: f64,
@@ -176,18 +176,18 @@ pub struct OfHost {
     known: Known,
 }
 
-/// What the table knows of a host.
+/// The table's state of a host.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Its set and its place there.
     set: usize,
     at: usize,
-    /// The sum of the squared shares that its flows have of what it sends.
+    /// The sum of the squared shares of its flows in its rate.
     inside: f64,
 }
 
 impl Known {
-    /// Of a host that has no place: as of one with a single flow.
+    /// For a host without a place: as for one with a single flow.
     const NOTHING: Self = Self { set: usize::MAX, at: 0, inside: 1.0 };
 }
 
@@ -209,7 +209,7 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         Ok(Self { ends, places, sets: params.hosts as usize, ids, hosts, matched, times: 1.0, per: 1.0 })
     }
 
-    /// The sum of the squared shares of hosts, as estimated: one over their number where all send alike.
+    /// The sum of the squared shares of hosts, as estimated: one over their number if all send alike.
     pub fn s(&self) -> f64 {
         self.matched.s
     }
@@ -224,7 +224,7 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         ((u64::from(id) * self.sets as u64) >> 32) as usize
     }
 
-    /// What is known of a host.
+    /// The state of a host.
     #[inline]
     fn known(&self, id: u32) -> Known {
         let set = self.set_index(id);
@@ -235,7 +235,7 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         found.unwrap_or(Known::NOTHING)
     }
 
-    /// The end at which a packet's host has more flows, the first of two that are alike, and what is known of that host.
+    /// The end at which a packet's host has more flows, the first if both are equal, and the state of that host.
     #[inline]
     fn end_of(&self, key: HostIds) -> (usize, Known) {
         let first = self.known(key.0[0]);
@@ -246,7 +246,7 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         if second.inside < first.inside { (1, second) } else { (0, first) }
     }
 
-    /// How many packets of the host at an end are among those that a sample was compared with.
+    /// Number of packets of the host at an end among those that a sample was compared with.
     #[inline]
     fn hits(&self, end: usize, key: HostIds, sample: &Compared) -> u32 {
         let from = end * self.places + sample.from;
@@ -254,8 +254,8 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         matches(self.ids.as_ref().get(from..from + sample.size).unwrap_or_default(), id)
     }
 
-    /// What was found of a host: `hits` packets of it, `same` of them of one flow. Whoever has several flows enters the
-    /// table.
+    /// Result of a comparison for a host: `hits` packets of it, `same` of them of one flow. A host with several flows enters
+    /// the table.
     fn found(&mut self, id: u32, same: u32, hits: u32, sample: &Compared) {
         let least_sent = GIVES_WAY * self.matched.s * sample.sent;
         let index = self.set_index(id);
@@ -319,7 +319,7 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
         }
     }
 
-    /// What suspects leave of a host's limit, or what one flow may have of it, is for all others.
+    /// Flows without a place share the part of a host's limit that its suspects leave, or the limit of one flow.
     #[inline]
     fn over(&self, part: OfHost, per_limit: f64, phi: f64) -> f64 {
         let Known { set, at, inside } = part.known;
@@ -357,12 +357,12 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
     }
 }
 
-/// What decides before [`CollarHosts`]' FIFO.
+/// The decision before [`CollarHosts`]' FIFO.
 pub type HostsDecision<I, T, U> = CollarDecision<I, T, PlainBytes, AmongHosts<I, U>>;
 
 impl<I: Storage<u32>, T: Storage<SuspectSet>, U: Storage<HostSet>> HostsDecision<I, T, U> {
-    /// The hosts of the table: id, the sum of the squared shares that its flows have of what it sends, and bytes,
-    /// faded: of its suspects that were let in, and those that came from other flows.
+    /// The hosts of the table: id, the sum of the squared shares of its flows in its rate, and bytes, faded: of its admitted
+    /// suspects, and of its other flows.
     pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, [f64; 2])> {
         let shares = self.shares();
         let sets = shares.hosts.as_ref().iter().take(shares.sets);
@@ -427,12 +427,12 @@ where
         &self.fifo
     }
 
-    /// What decides.
+    /// The decision without the packets.
     pub fn decision(&self) -> &HostsDecision<I, T, U> {
         &self.decision
     }
 
-    /// The ids of a packet's hosts, of those that share.
+    /// The ids of a packet's hosts, at the ends that count.
     pub fn ids_of(&self, hosts: Hosts) -> HostIds {
         // A host that is at both ends is two.
         let of = |host| self.decision.id_of(host);

@@ -1,9 +1,9 @@
 //! COLLAR with two FIFOs: sparse flows go first.
 //!
-//! A packet that [COLLAR](super::collar) lets in waits in a short FIFO if its flow sends less than a part of its fair
-//! share: a suspect whose count is that low, or a flow that is neither a suspect nor in the memory, while the memory is
-//! long enough to hold flows of a fair share. The short FIFO goes first, for at most half of the bytes while the other
-//! has packets.
+//! A packet that [COLLAR](super::collar) admits waits in a short FIFO if its flow sends less than a given fraction of its
+//! fair share: a suspect with a count below that fraction, or a flow that is neither a suspect nor in the memory, while the
+//! memory is long enough to hold flows with a fair share. The short FIFO is served first, for at most half of the bytes while
+//! the other has packets.
 //!
 //! Source: this project, `docs/background/collar.md`.
 
@@ -89,7 +89,7 @@ impl<H, P: Storage<PacketSlot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> Coll
         Ok(Self { params, decision, pool, ahead: 0, stats: Stats::default() })
     }
 
-    /// What decides.
+    /// The decision without the packets.
     pub fn decision(&self) -> &CollarDecision<I, T> {
         &self.decision
     }
@@ -111,7 +111,7 @@ impl<H, P: Storage<PacketSlot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> Coll
         if sparse { SHORT } else { LONG }
     }
 
-    /// Whose turn it is, of two FIFOs that may be empty.
+    /// The FIFO to serve next, of two that may be empty.
     fn turn(&self) -> u32 {
         let both = self.pool.packets(SHORT) > 0 && self.pool.packets(LONG) > 0;
         let short = if both { self.ahead < AHEAD } else { self.pool.packets(SHORT) > 0 };

@@ -1,8 +1,8 @@
 //! COLLAR with weights: classes of traffic whose fair share is a multiple of that of others.
 //!
-//! A byte of a class of weight w counts 1/w wherever [COLLAR](super::collar) counts bytes: in the distance of samples, in
-//! what a suspect has sent, in the output. So `s` is the sum of the squared shares of the output, each over its weight, and
-//! the limit is one for each unit of weight; and what the controller drops falls less on packets that count less.
+//! A byte of a class of weight w counts 1/w wherever [COLLAR](super::collar) counts bytes: in the distance of samples, in the
+//! bytes of a suspect, in the output. So `s` is the sum of the squared shares of the output, each divided by its weight, and
+//! the limit applies per unit of weight; the controller drops packets with a smaller count less often.
 //!
 //! Source: this project, `docs/background/collar.md`. Weights by class: S. Wen, Y. Fang, H. Sun, "CHOKeW: bandwidth
 //! differentiation and TCP protection in core networks", MILCOM 2005, section II.
@@ -58,10 +58,10 @@ const WHOLE: u32 = 1 << 30;
 /// The longest distance of two samples, in them.
 const FARTHEST: f64 = (1_u64 << 60) as f64;
 
-/// What packets count by the weight of their class: all of their length in the class of the lowest.
+/// The count of packets by the weight of their class: their whole length in the class of the lowest weight.
 #[derive(Clone, Debug)]
 pub struct ByClass {
-    /// What a byte counts, by class.
+    /// The count of a byte, by class.
     parts: [u32; MAX_CLASSES],
     /// Bytes that have left since the last sample.
     passed: u64,
@@ -80,7 +80,7 @@ impl ByClass {
         Self { parts, passed: 0, size: 0.0 }
     }
 
-    /// What a byte of `class` counts.
+    /// The count of a byte of `class`.
     #[inline]
     fn part(&self, class: u8) -> u32 {
         self.parts.get(usize::from(class)).copied().unwrap_or(WHOLE)

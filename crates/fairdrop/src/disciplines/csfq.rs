@@ -1,9 +1,9 @@
 //! CSFQ, core-stateless fair queueing.
 //!
 //! The edge of a network estimates the rate of each flow and writes it on its packets; routers inside drop a packet of
-//! rate r with probability 1 - alpha / r, so that no flow leaves with more than the fair rate alpha, and write that on
-//! what they forward. They estimate alpha from the rates of all that arrives and all that is accepted, and look at no
-//! flow. A queue is an edge for packets that come without a label, when `edge` is set.
+//! rate r with probability 1 - alpha / r, so that no flow leaves with more than the fair rate alpha, and write the reduced
+//! rate on forwarded packets. They estimate alpha from the total arrival rate and the total accepted rate, and keep no state
+//! of flows. A queue is an edge for packets that come without a label, when `edge` is set.
 //!
 //! Source: I. Stoica, S. Shenker, H. Zhang, "Core-stateless fair queueing: achieving approximately fair bandwidth
 //! allocations in high speed networks", ACM SIGCOMM 1998, section 3: estimates by equation 3, drops by equation 2, the
@@ -22,9 +22,9 @@ use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for}
 
 /// A flow is forgotten after this many times `k`, when its old rate weighs 2e-9.
 const FORGOTTEN_AFTER: u64 = 20;
-/// What an overflow leaves of the fair rate.
+/// Factor applied to the fair rate at an overflow.
 const AFTER_OVERFLOW: f64 = 0.99;
-/// What all overflows between two estimates leave of it at the least.
+/// Lower bound of that factor for all overflows between two estimates.
 const AFTER_OVERFLOWS: f64 = 0.75;
 
 const STOICA_1998: &str = "Stoica, Shenker, Zhang 1998, section 3";
@@ -94,7 +94,7 @@ impl CsfqParams {
 pub struct RateEstimate {
     /// The estimate, in bit/s.
     pub bps: f64,
-    /// When the last packet came.
+    /// Time of the last packet.
     pub last: Time,
 }
 
@@ -110,7 +110,7 @@ impl RateEstimate {
     }
 }
 
-/// What a router knows of its link: the fair rate, and what it is estimated from.
+/// A router's state of its link: the fair rate, and the values that it is estimated from.
 #[derive(Clone, Copy, Debug)]
 struct FairRate {
     /// In bit/s (alpha).
@@ -120,7 +120,7 @@ struct FairRate {
     arrived: RateEstimate,
     accepted: RateEstimate,
     congested: bool,
-    /// Since when the link is congested, or is not, or when alpha was estimated last.
+    /// Time at which the present state, congested or not, began, or at which alpha was last estimated.
     since: Time,
     /// The highest rate on a packet since then, while not congested.
     highest: f64,
@@ -179,7 +179,7 @@ struct Edge<F> {
     flows: FlowTable<F>,
     /// The flows for which there was no place, as one.
     others: RateEstimate,
-    /// When idle flows were forgotten last.
+    /// Time at which idle flows were last forgotten.
     swept: Time,
 }
 
@@ -252,7 +252,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RateEstimate>>> Csfq<H, S, F> 
         self.fair.congested
     }
 
-    /// The rate of all that arrives, in bit/s (A).
+    /// The total arrival rate, in bit/s (A).
     pub fn arrival_rate(&self) -> f64 {
         self.fair.arrived.bps
     }
@@ -262,12 +262,12 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RateEstimate>>> Csfq<H, S, F> 
         self.fair.accepted.bps
     }
 
-    /// What the edge keeps of `flow`.
+    /// The edge's state of `flow`.
     pub fn flow(&self, flow: u64) -> Option<&RateEstimate> {
         self.edge.flows.get(flow)
     }
 
-    /// What the edge keeps of the flows for which it has no place, as one.
+    /// The edge's state of the flows for which it has no place, as one.
     pub fn other_flows(&self) -> &RateEstimate {
         &self.edge.others
     }

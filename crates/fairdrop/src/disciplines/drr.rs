@@ -1,7 +1,7 @@
 //! DRR, deficit round robin: a queue per flow, served in turns that are fair in bytes.
 //!
 //! Each flow that has packets waiting is in a round. At its turn it may send `quantum` bytes more, in whole packets;
-//! what it could not use is its deficit, which it keeps until its queue is empty. The buffer is shared: when it is
+//! the unused bytes are its deficit, which it keeps until its queue is empty. The buffer is shared: when it is
 //! full, the newest packet of the longest queue makes room for the arrival, unless the arrival's own queue would be as
 //! long.
 //!
@@ -23,7 +23,7 @@ use crate::storage::{FlowPlace, FlowTable, Memory, PacketSlot, QueuePool, QueueS
 /// Most bytes that one turn may add.
 pub(crate) const MOST_QUANTUM: u32 = 1_000_000;
 
-/// What a round robin keeps for a queue: bytes that it may still send.
+/// Round-robin state of a queue: bytes that it may still send.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turn {
     deficit: u64,
@@ -34,7 +34,7 @@ pub struct Turn {
 pub(crate) struct Rounds<H, P, Q, L> {
     pub(crate) pool: QueuePool<H, (), Turn, P, Q>,
     lengths: LengthLists<L>,
-    /// Queues that have packets; the first one's turn it is.
+    /// Queues that have packets; the first is in turn.
     active: QueueList,
     /// Whether the first queue has its quantum for this turn.
     granted: bool,
@@ -50,7 +50,8 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<Turn>>, L: Storage<Lengt
     }
 
     /// Makes room for an arrival whose queue is `own`, if it has one yet. Returns whether there is room now: not when
-    /// the buffer is full and no queue would be longer than the arrival's own. A queue that gives way keeps a packet.
+    /// the buffer is full and no queue would be longer than the arrival's own. A queue that loses a packet keeps at least
+    /// one.
     #[inline(always)]
     pub(crate) fn make_room<E: Env<H>>(&mut self, own: Option<u32>, limit: u32, env: &mut E) -> bool {
         self.pool.backlog().packets < limit || self.push_out(own, env)
@@ -118,7 +119,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<Turn>>, L: Storage<Lengt
     }
 
     /// Makes all rounds at once that end without a packet, when every queue's deficit is short of its head. The turns
-    /// that follow are those that would have followed after walking. O(queues in the round), whatever the lengths.
+    /// that follow are those that would have followed after walking. O(queues in the round), for any lengths.
     #[cold]
     #[inline(never)]
     fn skip_rounds(&mut self, quantum: u32) {
@@ -226,7 +227,7 @@ where
         self.flows.len()
     }
 
-    /// Visits every waiting packet, flow by flow: first the flow whose turn it is.
+    /// Visits every waiting packet, flow by flow, beginning with the flow in turn.
     pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
         self.rounds.for_each_waiting(visit);
     }

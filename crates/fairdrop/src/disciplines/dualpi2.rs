@@ -1,13 +1,13 @@
-//! `DualPI2`: a queue for traffic that answers to marks at once (L4S) beside one for the rest, coupled.
+//! `DualPI2`: a queue for traffic that responds to marks immediately (L4S), coupled with one for other traffic.
 //!
 //! Packets with ECT(1) or CE go to the L4S queue, all others to the classic one. A controller as in PIE steers the
 //! waiting time to a target by a probability p'. Classic packets are dropped or marked with probability p'^2, L4S
 //! packets are marked with k p' or by a ramp on their own waiting time, whichever is more. Since the rate of classic
-//! flows falls with the root of their loss and that of L4S flows with their marks, both take about the same rate. The
-//! L4S queue goes first unless the head of the classic one has waited `t_shift` longer.
+//! flows falls with the root of their loss and that of L4S flows with their marks, both take about the same rate. The L4S
+//! queue is served first unless the head of the classic one has waited `t_shift` longer.
 //!
-//! The controller needs no timer. All updates that have come due are made, each as of its own time, before a call does
-//! anything else, as in [PIE](super::pie).
+//! The controller needs no timer. Due updates are carried out, each as of its own time, at the beginning of a call, as in
+//! [PIE](super::pie).
 //!
 //! Source: K. De Schepper, B. Briscoe, G. White, "Dual-queue coupled active queue management (AQM) for low latency, low
 //! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A.
@@ -151,14 +151,14 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
         self.pool.iter(L4S).chain(self.pool.iter(CLASSIC)).for_each(visit);
     }
 
-    /// How long the head of `queue` has waited at `now`; `None` when it is empty.
+    /// Wait of the head of `queue` at `now`; `None` when it is empty.
     #[inline]
     fn wait(&self, queue: u32, now: Time) -> Option<Time> {
         self.pool.head(queue).map(|(packet, ())| now.since(packet.enqueued))
     }
 
-    /// Makes all updates due until `now`, each with the waits of its own time (appendix A.2: the longer of both). An
-    /// empty queue's controller comes to rest, and is left there.
+    /// Makes all updates due until `now`, each with the waits of its own time (appendix A.2: the longer of both). The
+    /// controller of an empty queue settles, and further updates are skipped.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if self.next_update <= now {
@@ -180,7 +180,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
         }
     }
 
-    /// The queue that goes first: that whose head has waited longer, `t_shift` added for the L4S queue.
+    /// The queue to serve next: the one whose head has waited longer, `t_shift` added for the L4S queue.
     #[inline]
     fn schedule(&self, now: Time) -> Option<u32> {
         Some(match (self.wait(L4S, now), self.wait(CLASSIC, now)) {

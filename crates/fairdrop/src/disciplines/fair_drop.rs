@@ -1,14 +1,14 @@
-//! `FairDrop`: what exceeds a flow's virtual queue in a shadow system with fair shares is dropped; the rest waits in
-//! one FIFO.
+//! `FairDrop`: packets beyond a flow's virtual queue in a shadow system with fair shares are dropped; the others wait in one
+//! FIFO.
 //!
-//! The shadow is a fluid system that serves all flows with something left in it at once, each alike, at `theta` times the
-//! rate of the link. An arrival is dropped whose flow has more than `threshold` left there; one that is queued is added to
-//! it. So each flow gets through the FIFO what fair queueing would have given it, without its queues. Flows are kept
-//! for as long as they have something left in the shadow.
+//! The shadow is a fluid system that serves all backlogged flows simultaneously at equal rates, at `theta` times the rate of
+//! the link. An arrival is dropped if its flow's backlog there exceeds `threshold`; a queued packet is added to that backlog.
+//! So each flow gets the rate of fair queueing through the FIFO, without its queues. Flows are kept while they have a backlog
+//! in the shadow.
 //!
 //! Source: V. Addanki, L. Linguaglossa, J. Roberts, D. Rossi, "Controlling software router resource sharing by fair packet
 //! dropping", IFIP Networking 2018; after the authors' simulation of bandwidth sharing (`TeamRossi/vpp_fairdrop`,
-//! `simulations/bw-stat`). This library has its name by chance.
+//! `simulations/bw-stat`). The name of this library is a coincidence.
 
 use super::droptail::fifo_in;
 use super::fq::Fluid;
@@ -71,11 +71,11 @@ impl Registered for FairDropParams {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShadowFlow {
     flow: u64,
-    /// Virtual time when it has nothing left.
+    /// Virtual time at which its backlog ends.
     last: f64,
 }
 
-/// `FairDrop` over a FIFO. `Q` holds the flows of the shadow, `L` by when they have nothing left, `F` finds them.
+/// `FairDrop` over a FIFO. `Q` holds the flows of the shadow, `L` orders them by the end of their backlog, `F` finds them.
 #[derive(Clone, Debug)]
 pub struct FairDrop<H, S, Q, L, F> {
     params: FairDropParams,
@@ -121,12 +121,12 @@ where
         &self.fifo
     }
 
-    /// Flows that have something left in the shadow, as of the last arrival.
+    /// Flows with a backlog in the shadow, as of the last arrival.
     pub fn active_flows(&self) -> u32 {
         self.used
     }
 
-    /// Bytes that `flow` has left in the shadow, as of the last arrival.
+    /// Backlog of `flow` in the shadow in bytes, as of the last arrival.
     pub fn left(&self, flow: u64) -> f64 {
         let record = self.flows.get(flow).and_then(|&at| self.records.as_ref().get(at as usize));
         record.map_or(0.0, |record| record.last - self.fluid.virtual_time())
@@ -144,7 +144,7 @@ where
         }
     }
 
-    /// The flow of `record` has nothing left; the last record takes its place.
+    /// The backlog of the flow of `record` has ended; the last record takes its place.
     fn forget(&mut self, record: u32) {
         let last = self.used.saturating_sub(1);
         let records = self.records.as_mut();

@@ -1,8 +1,8 @@
-//! Flow valve: a safety valve before RED that shuts for a flow that goes on sending against heavy loss.
+//! Flow valve: a safety valve before RED that shuts out a flow that keeps sending despite heavy loss.
 //!
-//! Of each flow that RED has dropped lately three numbers are kept: its loss `p`, its part `f` of what arrives, and
-//! whether its valve is shut. The valve shuts when the loss is above `max_p` of RED and `f` is above what TCP could
-//! have of the link at that loss. From then on all packets of the flow are dropped, until it has been silent for
+//! For each flow that RED has dropped recently it keeps the loss `p`, the flow's part `f` of the arrivals, and whether its
+//! valve is shut. The valve shuts when the loss is above RED's `max_p` and `f` is above TCP's possible share of the link at
+//! that loss. From then on all packets of the flow are dropped, until it has been silent for
 //! `back_off`.
 //!
 //! Source: K. Cho, "Flow-valve: embedding a safety-valve in RED", GLOBECOM 1999. The constants are those of its
@@ -16,7 +16,7 @@ use crate::contract::{
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for};
 
-/// Most flows that can be remembered: the one that makes room for another is searched among them.
+/// Largest number of remembered flows: the one to replace is searched among them.
 const MOST_FLOWS: u32 = 4096;
 /// Weight of the newest packet in a flow's loss (ALTQ).
 const LOSS_WEIGHT: f64 = 1.0 / 128.0;
@@ -24,7 +24,7 @@ const LOSS_WEIGHT: f64 = 1.0 / 128.0;
 const PART_WEIGHT: f64 = 1.0 / 32.0;
 /// Packets of a flow between two measurements of its part (ALTQ).
 const PACKETS: u32 = 10;
-/// Packets under way beside those waiting, in the part of the link that TCP could have (ALTQ).
+/// Packets in flight beside those waiting, in TCP's possible share of the link (ALTQ).
 const EXTRA_PACKETS: f64 = 5.0;
 
 const ALTQ: &str = "ALTQ, altq_red.c; the parameter is that of Cho 1999";
@@ -64,22 +64,21 @@ impl Registered for FlowValveParams {
 }
 
 impl FlowValveParams {
-    /// The part of the link that a TCP flow has at the loss `p`, when all round trips are those of a queue of
-    /// `max_th`: packets per round trip by the formula of Padhye and others with a timeout of four round trips, over
-    /// the packets that a round trip has room for.
+    /// A TCP flow's share of the link at the loss `p`, with the round trips of a queue of `max_th`: packets per round trip by
+    /// the formula of Padhye and others with a timeout of four round trips, divided by the link's packets per round trip.
     pub fn fair_part(&self, p: f64) -> f64 {
         let timeouts = (3.0 * sqrt(0.75 * p)).min(1.0) * p * (1.0 + 32.0 * p * p);
         1.0 / (sqrt(4.0 / 3.0 * p) + timeouts) / (self.red.max_th + EXTRA_PACKETS)
     }
 }
 
-/// What is remembered of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ValveFlow {
     shut: bool,
     /// Its loss.
     loss: f64,
-    /// Its part of what arrives.
+    /// Its part of the arrivals.
     part: f64,
     /// Its packets since its part was last measured, and the number of the arrival with which it was.
     packets: u32,
@@ -90,7 +89,7 @@ pub struct ValveFlow {
 }
 
 impl ValveFlow {
-    /// A packet of the flow is the `arrival`th of all; its part is measured over every ten of its packets.
+    /// Packet number `arrival` of all arrivals is of this flow; its part is measured over every ten of its packets.
     fn measure(&mut self, arrival: u64) {
         self.packets += 1;
         if self.packets == PACKETS {
@@ -101,7 +100,7 @@ impl ValveFlow {
     }
 }
 
-/// RED behind a flow valve, over a FIFO. `F` holds what is remembered of flows.
+/// RED behind a flow valve, over a FIFO. `F` holds the state of flows.
 #[derive(Clone, Debug)]
 pub struct FlowValve<H, S, F> {
     params: FlowValveParams,
@@ -133,7 +132,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<ValveFlow>>> FlowValve<H, S, F
         self.flows.get(flow).is_some_and(|state| state.shut)
     }
 
-    /// The loss of `flow` and its part of what arrives, where they are remembered.
+    /// The loss of `flow` and its part of the arrivals, if it is remembered.
     pub fn loss_and_part(&self, flow: u64) -> Option<(f64, f64)> {
         self.flows.get(flow).map(|state| (state.loss, state.part))
     }

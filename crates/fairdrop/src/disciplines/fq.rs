@@ -1,17 +1,18 @@
-//! FQ and WFQ: bit-by-bit round robin, the ideal that round robins by packet come near.
+//! FQ and WFQ: bit-by-bit round robin, the ideal that round robins by packet approximate.
 //!
-//! A fluid system serves the same arrivals, all flows that have something waiting at once, each in proportion to its
-//! weight. Virtual time grows by what a flow of weight 1 is served there. A packet starts in it when the flow's last
-//! one has finished, or now, F = max(V, `F_prev`) + size / weight is when it finishes, and packets are sent in that
-//! order. None leaves later than in the fluid system by more than the longest packet takes on the link.
+//! A fluid system serves the same arrivals: all backlogged flows simultaneously, each in proportion to its weight. Virtual
+//! time V is the service of a flow of weight 1 there. A packet starts there when the flow's previous one has finished, or
+//! now; it finishes at F = max(V, `F_prev`) + size / weight, and packets are sent in the order of F. None leaves later than
+//! in the fluid system by more than the longest packet takes on the link.
 //!
 //! V depends on the rate of the link. All work is O(log n) amortised: heaps of flows by the tag of their first packet,
-//! by when they leave the fluid system, and by their share of the buffer. When it is full, the newest packet of the
-//! flow with the most packets over weight makes room, unless that is the arrival's own; of what the fluid system has
-//! served of that packet nothing is given back.
+//! by the time at which they leave the fluid system, and by their share of the buffer. When it is full, the newest packet of
+//! the
+//! flow with the most packets over weight makes room, unless that is the arrival's own; the service that the fluid system has
+//! given that packet is not returned.
 //!
-//! A flow is remembered until it has nothing waiting in either system, for which there are twice as many records as
-//! packets that may wait. Should they be used up, packets of other flows overflow.
+//! A flow is remembered until its backlog in both systems is empty; there are twice as many records as packets that may wait.
+//! Should they be used up, packets of other flows overflow.
 //!
 //! Source: A. Demers, S. Keshav, S. Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989,
 //! section 2; A. Parekh, R. Gallager, "A generalized processor sharing approach to flow control in integrated services
@@ -30,12 +31,12 @@ use crate::storage::{
     places_for,
 };
 
-/// What FQ keeps for a flow.
+/// FQ's state of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FluidFlow {
     flow: u64,
     weight: f64,
-    /// Virtual time when its newest packet finishes.
+    /// Virtual time at which its newest packet finishes.
     last: f64,
     /// Whether it is served in the fluid system.
     flowing: bool,
@@ -46,23 +47,23 @@ pub const fn flows_for(limit: u32) -> u32 {
     2 * limit
 }
 
-/// A fluid system: virtual time, and who is served.
+/// A fluid system: virtual time, and the flows in service.
 #[derive(Clone, Debug)]
 pub(super) struct Fluid<L> {
     /// Bytes that a flow of weight 1 has been served.
     virtual_time: f64,
-    /// When that was.
+    /// The time of that value.
     at: Time,
     /// Bytes that the link sends in a nanosecond.
     bytes_per_ns: f64,
-    /// Sum of the weights of those who are served.
+    /// Sum of the weights of the flows in service.
     weights: f64,
-    /// By when they will have nothing left.
+    /// The flows, ordered by the end of their backlog.
     served: IndexedHeap<L>,
 }
 
 impl<L: Storage<HeapPlace<f64>>> Fluid<L> {
-    /// One that has nothing, for entries whose numbers are below `count`.
+    /// An empty one, for entries whose numbers are below `count`.
     pub(super) fn new(rate_bps: f64, places: L, count: u32) -> Result<Self, ParamError> {
         let served = IndexedHeap::new(places, count as usize)?;
         Ok(Self { virtual_time: 0.0, at: Time::ZERO, bytes_per_ns: rate_bps / 8e9, weights: 0.0, served })
@@ -80,7 +81,8 @@ impl<L: Storage<HeapPlace<f64>>> Fluid<L> {
         budget
     }
 
-    /// Serves everyone for as long as `budget` lasts, or until the first of them has nothing left, which is to be stopped.
+    /// Serves all flows until `budget` is used up, or until the backlog of the first of them ends, which is then to be
+    /// stopped.
     #[inline]
     pub(super) fn serve(&mut self, budget: &mut f64) -> Option<u32> {
         let (first, last) = self.served.first::<f64>()?;
@@ -101,7 +103,7 @@ impl<L: Storage<HeapPlace<f64>>> Fluid<L> {
         self.served.set(entry, last);
     }
 
-    /// Serves `entry` no more.
+    /// Stops serving `entry`.
     #[inline]
     pub(super) fn stop(&mut self, entry: u32, weight: f64) {
         self.served.remove::<f64>(entry);
@@ -112,7 +114,7 @@ impl<L: Storage<HeapPlace<f64>>> Fluid<L> {
         }
     }
 
-    /// What was the entry `from`, served until `last`, has the number `to`.
+    /// Renumbers the entry `from`, served until `last`, as `to`.
     #[inline]
     pub(super) fn rename(&mut self, from: u32, to: u32, last: f64) {
         self.served.remove::<f64>(from);
@@ -189,14 +191,14 @@ impl Registered for FqParams {
 #[derive(Clone, Debug)]
 pub struct Fq<H, P, Q, L, F> {
     params: FqParams,
-    /// Notes are the virtual times when packets start.
+    /// Notes are the virtual times at which packets start.
     pool: QueuePool<H, f64, FluidFlow, P, Q>,
     flows: FlowTable<F>,
     idle: QueueList,
     fluid: Fluid<L>,
-    /// By when their first packets finish.
+    /// Ordered by the finish time of their first packets.
     first: IndexedHeap<L>,
-    /// By packets over weight, most first.
+    /// Ordered by packets over weight, largest first.
     longest: IndexedHeap<L>,
     stats: Stats,
 }
@@ -232,7 +234,7 @@ where
         self.fluid.virtual_time
     }
 
-    /// Flows that have something waiting, here or in the fluid system.
+    /// Flows with a backlog, here or in the fluid system.
     pub fn flows(&self) -> u32 {
         self.flows.len()
     }
@@ -242,7 +244,7 @@ where
         (0..self.pool.queue_count()).flat_map(|queue| self.pool.iter(queue)).for_each(visit);
     }
 
-    /// Moves the fluid system to `now`: it serves everyone until the next has nothing left, and so on.
+    /// Advances the fluid system to `now`, from the end of one flow's backlog to the next.
     #[inline]
     fn advance(&mut self, now: Time) {
         let mut budget = self.fluid.budget(now);
@@ -254,7 +256,7 @@ where
         }
     }
 
-    /// The flow of `queue` has nothing left in the fluid system.
+    /// The backlog of the flow of `queue` in the fluid system has ended.
     #[inline]
     fn stop(&mut self, queue: u32) {
         let Some(flow) = self.pool.state_mut(queue) else { return };
@@ -263,7 +265,7 @@ where
         self.forget_if_idle(queue);
     }
 
-    /// Frees the record of a flow that has nothing waiting anywhere.
+    /// Frees the record of a flow without any backlog.
     #[inline]
     fn forget_if_idle(&mut self, queue: u32) {
         let Some(&FluidFlow { flow, flowing, .. }) = self.pool.state(queue) else { return };
@@ -273,7 +275,7 @@ where
         }
     }
 
-    /// Brings the heaps up to date with what waits in `queue`.
+    /// Updates the heaps for the backlog of `queue`.
     #[inline]
     fn reorder(&mut self, queue: u32) {
         let weight = self.pool.state(queue).map_or(1.0, |flow| flow.weight);

@@ -1,7 +1,7 @@
-//! FQ-CoDel: flows are hashed into queues that take turns in bytes, and each queue is a [`CoDel`](super::codel).
+//! FQ-CoDel: flows are hashed into queues that are served round-robin by bytes, and each queue is a [`CoDel`](super::codel).
 //!
-//! A queue that begins to have packets is new, and goes before the old ones until it has sent `quantum` bytes: flows
-//! that send little do not wait for those that send much. When the buffer is full, packets are dropped from the head of
+//! A queue that becomes backlogged is new, and is served before the old ones until it has sent `quantum` bytes: flows that
+//! send little do not wait for large ones. When the buffer is full, packets are dropped from the head of
 //! the queue with the most bytes, up to `drop_batch` of them and up to half of the queue.
 //!
 //! The fattest queue comes from a heap, which costs O(log queues) whenever a queue's length changes. The RFC describes
@@ -28,7 +28,7 @@ use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, Queu
 /// Most packets that one overflow may drop.
 const MOST_DROPPED: u32 = 65_536;
 
-/// What a queue keeps that takes turns with others, beside what manages it.
+/// Round-robin state of a queue, beside that of its manager.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowQueue<C> {
     pub(crate) control: C,
@@ -38,9 +38,9 @@ pub struct FlowQueue<C> {
     listed: bool,
 }
 
-/// What manages one of the queues that take turns.
+/// The manager of one of the queues that are served in turn.
 pub(crate) trait Control {
-    /// The queue had its turn and no packet.
+    /// The queue was empty at its turn.
     fn found_empty(&mut self);
 }
 
@@ -50,7 +50,7 @@ impl Control for CoDelState {
     }
 }
 
-/// The turns of queues, those that have just begun first (RFC 8290, 4.2).
+/// The turns of queues, new ones first (RFC 8290, 4.2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turns {
     new: QueueList,
@@ -63,7 +63,7 @@ impl Turns {
         Self { new: QueueList::EMPTY, old: QueueList::EMPTY, quantum }
     }
 
-    /// A queue has packets: it becomes the last of the new ones, unless it has its turns already.
+    /// A queue has packets: it becomes the last of the new ones, unless it is in a list already.
     #[inline]
     pub(crate) fn join<H, C, P, Q>(&mut self, pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>, queue: u32)
     where
@@ -78,7 +78,7 @@ impl Turns {
         }
     }
 
-    /// The queue whose turn it is, and whether it is a new one. Queues that have used their credit up become the last
+    /// The queue in turn, and whether it is a new one. Queues that have used their credit up become the last
     /// of the old ones (RFC 8290, 4.2). `first_short` is the first that a quantum did not help, in this departure.
     #[inline]
     pub(crate) fn next<H, C, P, Q>(
@@ -164,7 +164,7 @@ impl Turns {
         pool.list_pop(if is_new { &mut self.new } else { &mut self.old })
     }
 
-    /// The queue whose turn it is had no packet. An empty new queue becomes an old one, or it would go first again with its
+    /// The queue in turn had no packet. An empty new queue becomes an old one, or it would go first again with its
     /// next packet.
     #[inline]
     pub(crate) fn passed<H, C, P, Q>(
@@ -186,7 +186,7 @@ impl Turns {
         }
     }
 
-    /// The queue whose turn it is sent `len` bytes.
+    /// The queue in turn sent `len` bytes.
     #[inline]
     pub(crate) fn sent<H, C, P, Q>(pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>, queue: u32, len: u32)
     where
@@ -284,7 +284,7 @@ pub struct FqCoDel<H, P, Q, L> {
     pool: QueuePool<H, (), FlowQueue<CoDelState>, P, Q>,
     fattest: IndexedHeap<L>,
     turns: Turns,
-    /// Key of the hash: `salt`, and that of the host once it was asked for it.
+    /// Key of the hash: `salt`, and that of the host once known.
     key: [u64; 2],
     keyed: bool,
     stats: Stats,

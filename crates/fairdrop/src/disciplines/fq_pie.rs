@@ -1,10 +1,10 @@
-//! FQ-PIE: flows are hashed into queues that take turns in bytes, and each queue is a [`Pie`](super::pie).
+//! FQ-PIE: flows are hashed into queues that are served round-robin by bytes, and each queue is a [`Pie`](super::pie).
 //!
-//! The turns are those of [FQ-CoDel](super::fq_codel): queues that have just begun go first. Arrivals are dropped, or
+//! The turns are those of [FQ-CoDel](super::fq_codel): new queues are served first. Arrivals are dropped, or
 //! marked, by the probability of their own queue; one that finds the whole buffer full is dropped.
 //!
-//! Each queue makes its updates when a packet comes to it or leaves it, all that have come due since: between those
-//! neither its waiting time nor anything that uses its probability changes. So no walk over all queues is needed.
+//! Each queue carries out its due updates when a packet arrives at it or leaves it: in between, neither its waiting time nor
+//! any use of its probability changes. So no walk over all queues is needed.
 //!
 //! Source: G. Ramakrishnan, M. Bhasi, V. Saicharan, L. Monis, S. Patil, M. Tahiliani, "FQ-PIE queue discipline in the
 //! Linux kernel: design, implementation and challenges", IEEE LCN 2019; Linux, `net/sched/sch_fq_pie.c`.
@@ -21,7 +21,7 @@ use crate::contract::{
 use crate::declare::{ParamTable, Registered, facts, in_storage, params};
 use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
-/// Who uses these values.
+/// Source of these values.
 const LINUX: &str = "Linux, net/sched/sch_fq_pie.c";
 
 params! {
@@ -65,7 +65,7 @@ impl Registered for FqPieParams {
     }
 }
 
-/// What FQ-PIE keeps for a queue; nothing before its first packet.
+/// FQ-PIE's state of a queue; none before its first packet.
 pub type PieQueue = FlowQueue<Option<PieState>>;
 
 impl Control for Option<PieState> {
@@ -78,7 +78,7 @@ pub struct FqPie<H, P, Q> {
     params: FqPieParams,
     pool: QueuePool<H, (), PieQueue, P, Q>,
     turns: Turns,
-    /// Key of the hash: `salt`, and that of the host once it was asked for it.
+    /// Key of the hash: `salt`, and that of the host once known.
     key: [u64; 2],
     keyed: bool,
     stats: Stats,
@@ -108,7 +108,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> FqPie<H, P, 
         state.map_or(0.0, PieState::probability)
     }
 
-    /// Whether the random drop of its queue admits an arrival. Marks it where it would have been dropped and may be marked.
+    /// Whether the random drop of its queue admits an arrival. An ECN-capable packet is marked instead of dropped.
     #[inline]
     fn admits<E: Env<H>>(&mut self, queue: u32, packet: &mut Packet<H>, env: &mut E) -> bool {
         let (params, bytes, now) = (&self.params, self.pool.bytes(queue), env.now());

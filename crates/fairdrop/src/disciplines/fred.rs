@@ -15,12 +15,12 @@ use crate::storage::{FlowPlace, FlowTable, LeakyFifo, Slot, Storage, places_for}
 
 const LIN_1997: &str = "Lin, Morris 1997, section 4";
 
-/// What FRED keeps of a flow with packets waiting.
+/// FRED's state of a flow with packets waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FredFlow {
     /// Packets waiting.
     pub waiting: u32,
-    /// Arrivals refused since its first waiting packet came.
+    /// Arrivals refused since the arrival of its first waiting packet.
     pub strikes: u32,
 }
 
@@ -79,7 +79,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Fred<H, S, F> {
         &self.queue.fifo
     }
 
-    /// What is kept of `flow`; `None` when none of its packets waits.
+    /// The state of `flow`; `None` if none of its packets waits.
     pub fn flow(&self, flow: u64) -> Option<&FredFlow> {
         self.flows.get(flow)
     }
@@ -105,7 +105,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Fred<H, S, F> {
         waiting >= most || (long && waiting > 2.0 * mean) || (waiting >= mean && flow.strikes > 1)
     }
 
-    /// What RED does with an arrival of `flow`. Only flows that can lose a packet and recover are dropped at random.
+    /// RED's decision on an arrival of `flow`. Only flows that can lose a packet and recover are dropped at random.
     #[inline]
     fn red_decision<E: Env<H>>(&mut self, flow: FredFlow, len: u32, env: &mut E) -> Option<DropCause> {
         let robust = f64::from(flow.waiting) >= self.mean_flow().max(f64::from(self.params.min_q));

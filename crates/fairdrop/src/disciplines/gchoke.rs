@@ -1,9 +1,9 @@
 //! gCHOKe, "geometric CHOKe": an arrival whose flow was met in the queue draws again, until it misses.
 //!
 //! As in CHOKe, RED's average gates the comparison, and RED decides about an arrival whose first candidate was of another
-//! flow. After a match one more candidate is drawn from what is left of the queue, up to `max_draws` in all: every one that
-//! matched is dropped, and so is the arrival. A flow that holds the share q of the queue loses about 1 / (1 - q) packets
-//! of it with each arrival that is met, where CHOKe takes one.
+//! flow. After a match one more candidate is drawn from the rest of the queue, up to `max_draws` in all: all matching
+//! candidates are dropped with the arrival. A flow with the share q of the queue loses about 1 / (1 - q) queued packets with
+//! each matched arrival, under CHOKe one.
 //!
 //! Source: A. Eshete, Y. Jiang, "Protection from unresponsive flows with geometric CHOKe", 2012 (arXiv 1202.0789),
 //! known here from its summary; the bound on the draws and its value are from memory.

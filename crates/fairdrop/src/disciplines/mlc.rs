@@ -1,9 +1,9 @@
 //! MLC(l), multi-level comparison: an arrival is dropped where all of `level` packets drawn from the queue are of its flow.
 //!
-//! A flow that holds the share q of the queue fails a trial with probability q^`level`, so that losses fall ever more on
-//! those who hold most, the larger the level; the queue keeps what it has. How many trials an arrival has is steered by
-//! the queue: every `t_update` the number is multiplied by 1 + `step` where more waits than the part `target` of the
-//! buffer, and divided by it otherwise. Its fraction is the probability of one more trial.
+//! A flow with the share q of the queue fails a trial with probability q^`level`, so a larger level concentrates losses on
+//! the largest flows; queued packets are never dropped. The queue steers the number of trials per arrival: every `t_update`
+//! it is multiplied by 1 + `step` if the backlog exceeds the fraction `target` of the buffer, and divided by it otherwise.
+//! Its fraction is the probability of one more trial.
 //!
 //! Source: R. Stanojevic, R. Shorten, "Beyond CHOKe: stateless fair queueing", NET-COOP 2007, known here from its
 //! summary. The trials, and how they are steered, are from memory.
@@ -88,7 +88,7 @@ impl<H, S: Storage<Slot<H>>> Mlc<H, S> {
         self.trials
     }
 
-    /// Makes the updates due until `now`: nothing has come or gone since the first of them.
+    /// Carries out the updates due until `now`: no packet has arrived or left since the first of them.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if now >= self.next_update {
@@ -115,7 +115,7 @@ impl<H, S: Storage<Slot<H>>> Mlc<H, S> {
         }
     }
 
-    /// Whether a trial of an arrival of `flow` met nothing but its flow. What is drawn may be drawn again.
+    /// Whether a trial of an arrival of `flow` met only its own flow. A packet may be drawn twice.
     #[inline]
     fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<bool> {
         for _ in 0..self.params.level {

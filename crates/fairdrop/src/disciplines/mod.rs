@@ -1,4 +1,4 @@
-//! One discipline, one file; what they share is in `outcome`. The build script lists them.
+//! One discipline per file; shared code is in `outcome`. The build script lists them.
 //!
 //! ```
 //! use fairdrop::disciplines::choke::ChokeParams;

@@ -1,4 +1,4 @@
-//! What becomes of a packet, and how it is counted: dropped, marked, queued or sent.
+//! The fates of a packet and their counters: dropped, marked, queued or sent.
 
 use crate::contract::{Action, DropCause, Ecn, Env, Meta, Packet, Stats};
 use crate::storage::{LeakyFifo, Slot, Storage};

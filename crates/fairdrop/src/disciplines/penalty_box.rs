@@ -1,13 +1,12 @@
-//! RED with penalty box: flows with too much of RED's drops share a rate limit.
+//! RED with penalty box: flows with too large a part of RED's drops share a rate limit.
 //!
-//! RED drops each flow in proportion to what it sends, so a flow's part of the drops, times what arrives, estimates its
-//! rate. At the end of every `interval` the flows whose estimate is above what TCP with the round trip time `rtt`
+//! RED drops each flow in proportion to its rate, so a flow's part of the drops, times the arrival rate, estimates its rate.
+//! At the end of every `interval` the flows whose estimate is above what TCP with the round trip time `rtt`
 //! would send at the present loss, and (with `test = "disproportionate"`) whose part of the drops is above
-//! ln(3n)/n for n dropped flows, are put into the box. All flows in the box share `penalty_share` of the link; what is
-//! beyond that is dropped before RED sees it. A flow leaves the box once it sends at most half as much as when it was
-//! put there.
+//! ln(3n)/n for n dropped flows, are put into the box. All flows in the box share `penalty_share` of the link; their excess
+//! is dropped before RED. A flow leaves the box once its rate is at most half of its rate when it entered.
 //!
-//! No timer is needed: an interval that has come to its end is closed before an arrival does anything else.
+//! No timer is needed: an interval that has ended is closed at the beginning of an arrival.
 //!
 //! Source: S. Floyd, K. Fall, "Promoting the use of end-to-end congestion control in the Internet", IEEE/ACM
 //! Transactions on Networking 7(4), 1999, section 4; S. Floyd, K. Fall, K. Tieu, "Estimating arrival rates from the
@@ -90,14 +89,14 @@ impl PenaltyBoxParams {
         }
     }
 
-    /// What the flows in the box share, in bytes per second.
+    /// The shared rate of the flows in the box, in bytes per second.
     fn penalty_rate(&self) -> f64 {
         let link = f64::from(self.red.mean_packet_size) / self.red.mean_packet_time.seconds();
         self.penalty_share * link
     }
 }
 
-/// What is remembered of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PenaltyFlow {
     /// RED's drops in this interval.
@@ -108,7 +107,7 @@ pub struct PenaltyFlow {
     boxed_at: Option<f64>,
 }
 
-/// RED with penalty box over a FIFO. `F` holds what is remembered of flows.
+/// RED with penalty box over a FIFO. `F` holds the state of flows.
 #[derive(Clone, Debug)]
 pub struct PenaltyBox<H, S, F> {
     params: PenaltyBoxParams,
@@ -146,7 +145,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<PenaltyFlow>>> PenaltyBox<H, S
         self.flows.get(flow).and_then(|state| state.boxed_at)
     }
 
-    /// Closes the intervals that have come to their end. Nothing arrived in any but the first of several.
+    /// Closes the intervals that have ended. If there are several, packets arrived only in the first.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if now < self.interval_ends {

@@ -1,15 +1,15 @@
 //! PIE, proportional integral controller enhanced: a drop probability that steers the waiting time to a target.
 //!
-//! Every `t_update` the probability moves by how far the waiting time is from `target` and by how much it has changed.
-//! An arrival is dropped with that probability, unless a burst is being allowed, delay and probability are low, or
-//! next to nothing waits. Nothing of any flow is looked at.
+//! Every `t_update` the probability moves by the distance of the waiting time from `target` and by the change of the waiting
+//! time. An arrival is dropped with that probability, unless a burst is being allowed, delay and probability are low, or
+//! almost no packets wait. Flows are not distinguished.
 //!
-//! The waiting time is that of the packet that left last, by its time stamp (RFC 8033, section 4.3 names this beside
-//! an estimate from the departure rate), and zero once nothing waits.
+//! The waiting time is that of the last departed packet, by its time stamp (RFC 8033, section 4.3 offers this as well as an
+//! estimate from the departure rate), and zero once the queue is empty.
 //!
-//! No timer is needed. Between calls neither the queue nor that waiting time changes, and nothing but an arrival uses
-//! the probability, so all updates that have come due are made, each as of its own time, before a call does anything
-//! else. An update that is due at the very time of a call comes first. A host may call `tick` as well: the results are
+//! No timer is needed. Between calls neither the queue nor that waiting time changes, and only arrivals use the probability,
+//! so due updates are carried out, each as of its own time, at the beginning of a call. An update due at the very time of a
+//! call comes first. A host may call `tick` as well: the results are
 //! the same.
 //!
 //! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional integral controller enhanced (PIE)", RFC 8033,
@@ -24,22 +24,22 @@ use crate::contract::{
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
-/// From this probability on, low delay does not spare an arrival (RFC 8033, 4.1).
+/// Probability at or above which low delay does not spare an arrival (RFC 8033, 4.1).
 const CERTAINLY_CONGESTED: f64 = 0.2;
-/// From this probability on, one step up is at most [`LARGEST_STEP`] (RFC 8033, 5.5).
+/// Probability at or above which one step up is at most [`LARGEST_STEP`] (RFC 8033, 5.5).
 const CAPPED_FROM: f64 = 0.1;
 /// The largest step up, and the additional step of `steep`.
 const LARGEST_STEP: f64 = 0.02;
-/// What is left of the probability at each update without congestion (RFC 8033, 4.2).
+/// Factor of the probability at each update without congestion (RFC 8033, 4.2).
 const DECAY: f64 = 0.98;
 /// With `steep`, waiting times above this raise the probability by another step.
 const STEEP_FROM: Time = Time::from_ms(250);
-/// `derandomise`: nothing is dropped before probabilities have added up to this (RFC 8033, 5.4) ...
+/// `derandomise`: sum of probabilities below which no packet is dropped (RFC 8033, 5.4) ...
 const EARLIEST: f64 = 0.85;
-/// ... and from here on the arrival is.
+/// ... and the sum at or above which the arrival is dropped.
 const LATEST: f64 = 8.5;
 
-/// What the updates move: the controller without its FIFO.
+/// State of the updates: the controller without its FIFO.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Controller {
     probability: f64,
@@ -79,7 +79,7 @@ fn is_low(params: &PieParams, delay: Time) -> bool {
     delay.ns().saturating_mul(2) < params.target.ns()
 }
 
-/// Steps are the smaller the smaller the probability is (RFC 8033, 4.2).
+/// Steps shrink with the probability (RFC 8033, 4.2).
 fn gain(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 1.0 / 2048.0,
@@ -133,11 +133,11 @@ impl Registered for PieParams {
     in_storage!(Pie, ring);
 }
 
-/// What PIE keeps for one queue.
+/// PIE's state of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct PieState {
     controller: Controller,
-    /// Waiting time of the packet that left last; zero when it left nothing behind.
+    /// Waiting time of the last departed packet; zero if it left the queue empty.
     delay: Time,
     next_update: Time,
     /// Probabilities added up since the last drop.
@@ -145,7 +145,7 @@ pub struct PieState {
 }
 
 impl PieState {
-    /// That of a queue in which nothing has waited yet. Updates are at multiples of `t_update`.
+    /// The state of a queue in which no packet has waited yet. Updates are at multiples of `t_update`.
     pub(super) fn new(params: &PieParams) -> Self {
         let controller =
             Controller { probability: 0.0, old_delay: Time::ZERO, burst_allowance: params.max_burst };
@@ -156,8 +156,8 @@ impl PieState {
         self.controller.probability
     }
 
-    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update changes
-    /// nothing, none of the others would.
+    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update has no effect, none of
+    /// the others has.
     #[inline]
     pub(super) fn catch_up(&mut self, params: &PieParams, now: Time) {
         if self.next_update <= now {
@@ -244,7 +244,7 @@ impl<H, S: Storage<Slot<H>>> Pie<H, S> {
         self.state.probability()
     }
 
-    /// How long nothing is dropped early yet, as of the last call.
+    /// Remaining time without early drops, as of the last call.
     pub fn burst_allowance(&self) -> Time {
         self.state.controller.burst_allowance
     }

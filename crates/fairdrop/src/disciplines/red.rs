@@ -1,12 +1,12 @@
 //! RED, random early detection.
 //!
-//! An exponentially weighted average of the queue decides: below `min_th` every packet is queued, from `max_th` every
+//! An exponentially weighted average of the queue decides: below `min_th` every packet is queued, at or above `max_th` every
 //! packet is dropped, and between them a packet is dropped with a probability that grows with the average and with the
 //! packets since the last early drop, which spaces drops evenly.
 //!
 //! Source: S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions
 //! on Networking 1(4), 1993. Gentle region: S. Floyd, "Recommendation on using the gentle variant of RED", 2000.
-//! Switches for the form that ns-2 gives it: `wait` and `ns2_compat`.
+//! Switches for the variant in ns-2: `wait` and `ns2_compat`.
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, carry_out, count_drop, count_mark, depart, drop_packet};
@@ -103,21 +103,21 @@ impl RedParams {
     }
 }
 
-/// How far over the average a bound on the probability reaches, in parts of its distance from `min_th`.
+/// Reach of a bound on the probability above the average, as a fraction of its distance from `min_th`.
 const BOUND_STEP: f64 = 1.0 / 16.0;
 
 /// Average queue and spacing of early drops: RED without its FIFO.
 #[derive(Clone, Debug)]
 pub(crate) struct RedState {
     pub(crate) avg: f64,
-    /// Weight of what the average was: 1 - `w_q`.
+    /// Weight of the previous average: 1 - `w_q`.
     keep: f64,
     /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
     count: i64,
     /// Up to this average, `1 / p_b` is at least `most_spacing`: see [`Self::common_decision`].
     bounded_to: f64,
     most_spacing: f64,
-    /// When the link went idle; `None` while it is busy or packets wait.
+    /// Time at which the link became idle; `None` while it is busy or packets wait.
     idle_since: Option<Time>,
 }
 
@@ -133,14 +133,14 @@ impl RedState {
         }
     }
 
-    /// Moves the average towards `waiting` packets, once per arrival, whatever becomes of it.
+    /// Moves the average towards `waiting` packets, once per arrival, dropped or not.
     #[inline(always)]
     pub(crate) fn update(&mut self, params: &RedParams, waiting: u32, now: Time) {
         self.decay_if_idle(params, waiting, now);
         self.sample(params, waiting);
     }
 
-    /// Makes up for the arrivals that an idle link missed, once, as the first one after it comes.
+    /// Accounts for the arrivals that an idle link missed, once, at the first arrival after it.
     #[inline]
     pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) {
         if waiting == 0 {
@@ -163,13 +163,13 @@ impl RedState {
         self.follow(params, f64::from(waiting));
     }
 
-    /// The same, towards a length in whatever the thresholds count.
+    /// The same, towards a length in the unit of the thresholds.
     #[inline(always)]
     pub(crate) fn follow(&mut self, params: &RedParams, length: f64) {
         self.avg = self.keep * self.avg + params.w_q * length;
     }
 
-    /// Below `min_th`: nothing is dropped early, and the spacing starts over.
+    /// Below `min_th`: no packet is dropped early, and the spacing starts over.
     #[inline(always)]
     pub(crate) fn below_min_th(&mut self, params: &RedParams) -> bool {
         let below = self.avg < params.min_th;
@@ -179,7 +179,7 @@ impl RedState {
         below
     }
 
-    /// What RED does with an arrival of `len` bytes that finds `waiting` packets; `None` keeps it.
+    /// RED's decision on an arrival of `len` bytes that finds `waiting` packets; `None` keeps it.
     #[inline(always)]
     pub(crate) fn decision<H, E: Env<H>>(
         &mut self,
@@ -210,7 +210,8 @@ impl RedState {
         self.other_decision(may_drop_early, params, waiting, len, env)
     }
 
-    /// The decision from `min_th` with the probability of 1993 and no switch: what [`Self::other_decision`] comes to then.
+    /// The decision at or above `min_th` with the probability of 1993 and no switch: equal to [`Self::other_decision`] in
+    /// that case.
     ///
     /// A packet is kept where the draw is `p_b / (1 - count p_b)` or more, that is, `1 / (1 / p_b - count)`. A bound on
     /// `p_b` that holds for a range of averages keeps nearly all of them without the divisions; the margin is far above any
@@ -270,7 +271,7 @@ impl RedState {
         self.most_spacing = 1.0 / p_b;
     }
 
-    /// The decision from `min_th`.
+    /// The decision at or above `min_th`.
     #[inline(never)]
     fn other_decision<H, E: Env<H>>(
         &mut self,
@@ -418,7 +419,7 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
         !self.state.below_min_th(params)
     }
 
-    /// Moves the average for an arrival that passed a filter before RED, and does with it what RED does. Returns whether
+    /// Moves the average for an arrival that passed a filter before RED, and carries out RED's decision. Returns whether
     /// it was queued.
     #[inline(always)]
     pub(crate) fn offer_to_red<E: Env<H>>(
@@ -460,8 +461,8 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
     /// Drops an arrival for the cause given; where that is RED's and the packet is ECN-capable, marks and appends it, but
     /// drops it as it is when the buffer is full; appends it when there is no cause. Returns whether it was queued.
     ///
-    /// Decisions are made first and carried out here, so that only one place takes the packet: one that is handed to
-    /// calls out of line has to be in memory, and the path of those that are queued pays for it.
+    /// Decisions are made first and carried out here, so that only one place takes the packet: a packet passed to calls out
+    /// of line has to be in memory, which would cost time on the path of queued packets.
     #[inline(always)]
     pub(crate) fn carry_out<E: Env<H>>(
         &mut self,
@@ -485,7 +486,7 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
         queued
     }
 
-    /// Takes the head; finding none is how RED learns that the link is idle.
+    /// Takes the head; an empty queue shows RED that the link is idle.
     #[inline(always)]
     pub(crate) fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = depart(&mut self.fifo, &mut self.stats);

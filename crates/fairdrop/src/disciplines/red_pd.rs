@@ -1,16 +1,16 @@
 //! RED-PD, RED with preferential dropping: a filter before RED drops packets of the flows that RED drops most.
 //!
 //! Time is divided into lists, each with the flows that RED dropped in it. A list is so long that a TCP flow with the
-//! round trip time `target_rtt` is in about `appearances` of `lists` lists at the present loss; a flow that is in at
-//! least as many sends more. It is monitored: a filter before the queue drops its packets with a probability of its
-//! own, which rises while RED goes on dropping it as often and falls once it is in none of the lists. RED sees what
-//! passes the filter, so its losses go on measuring what passes of the flow.
+//! round trip time `target_rtt` is in about `appearances` of `lists` lists at the present loss; a flow in at least that many
+//! lists sends more. It is monitored: a filter before the queue drops its packets with a separate probability, which rises
+//! while RED keeps dropping it as often and falls once it is in none of the lists. RED sees the packets that pass the filter,
+//! so its losses keep measuring the flow's passing rate.
 //!
-//! No timer is needed: lists that have come to their end are closed before an arrival does anything else. A
-//! list in which nothing arrived does not change the measured loss.
+//! No timer is needed: lists that have ended are closed at the beginning of an arrival. A list without arrivals does not
+//! change the measured loss.
 //!
 //! Source: R. Mahajan, S. Floyd, D. Wetherall, "Controlling high-bandwidth flows at the congested router", ICNP 2001.
-//! What the paper leaves open is as the authors' scripts for ns-2 (`tcl/ex/red-pd`) have it.
+//! Points that the paper leaves open follow the authors' scripts for ns-2 (`tcl/ex/red-pd`).
 
 use super::red::{RedParams, RedQueue, red_queue_calls};
 use crate::arithmetic::elementary::sqrt;
@@ -83,8 +83,8 @@ impl RedPdParams {
         sqrt(1.5 / p) / self.target_rtt.seconds()
     }
 
-    /// How long the next list lasts at the loss `p`: as many congestion epochs of the reference flow, 1 / (p rate)
-    /// each, as make it appear in `appearances` of `lists` lists; between 2 and 10 round trips (ns-2).
+    /// Duration of the next list at the loss `p`: the number of congestion epochs of the reference flow, 1 / (p rate) each,
+    /// with which it appears in `appearances` of `lists` lists; between 2 and 10 round trips (ns-2).
     fn list_length(&self, p: f64) -> Time {
         let rtt = self.target_rtt.seconds();
         let mut length = 10.0 * rtt;
@@ -98,7 +98,7 @@ impl RedPdParams {
     }
 }
 
-/// What is remembered of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RedPdFlow {
     /// RED's drops in the lists kept; the list numbered n is at n modulo their number.
@@ -129,7 +129,7 @@ impl RedPdFlow {
         self.probability = if raised > 1.0 { 0.5 + 0.5 * self.probability } else { raised };
     }
 
-    /// RED has not dropped the flow for as long as it remembers.
+    /// RED has not dropped the flow in any of the lists kept.
     fn lower(&mut self) {
         self.probability = if self.probability <= LOWEST {
             0.0
@@ -141,7 +141,7 @@ impl RedPdFlow {
     }
 }
 
-/// RED-PD over a FIFO. `F` holds what is remembered of flows.
+/// RED-PD over a FIFO. `F` holds the state of flows.
 #[derive(Clone, Debug)]
 pub struct RedPd<H, S, F> {
     params: RedPdParams,
@@ -180,19 +180,19 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<RedPdFlow>>> RedPd<H, S, F> {
         self.flows.get(flow).map_or(0.0, |state| state.probability)
     }
 
-    /// The average loss of RED that the length of a list follows from.
+    /// The average loss of RED, which determines the length of a list.
     pub fn loss(&self) -> f64 {
         self.loss.unwrap_or(0.0)
     }
 
-    /// Where the list that is being written is among those kept. The bound holds anyway; the compiler does not know.
+    /// Index of the current list among those kept. The bound always holds; the compiler cannot see it.
     #[inline]
     fn slot(&self) -> usize {
         let lists = u64::from(self.params.lists.clamp(1, MAX_LISTS));
         (self.list % lists) as usize
     }
 
-    /// Closes the lists that have come to their end.
+    /// Closes the lists that have ended.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while self.list_ends <= now && self.list_ends < Time::NEVER {

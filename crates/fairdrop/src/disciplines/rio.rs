@@ -5,7 +5,7 @@
 //! never move the average that IN packets are judged by. The class of a packet determines its kind.
 //!
 //! Source: D. Clark, W. Fang, "Explicit allocation of best-effort packet delivery service", IEEE/ACM Transactions on
-//! Networking 6(4), 1998, section III. Switch for the form that ns-2 gives it: `ns2_compat`.
+//! Networking 6(4), 1998, section III. Switch for the variant in ns-2: `ns2_compat`.
 
 use super::outcome::{append_or_overflow, drop_packet};
 use super::red::{RedParams, RedQueue, RedState, red_queue_calls};
@@ -54,7 +54,7 @@ impl Registered for RioParams {
 }
 
 impl RioParams {
-    /// What IN packets are judged by.
+    /// The average and thresholds of IN packets.
     fn of_in(&self) -> RedParams {
         let (min_th, max_th, max_p) = (self.min_th_in, self.max_th_in, self.max_p_in);
         RedParams { min_th, max_th, max_p, ..self.red.clone() }

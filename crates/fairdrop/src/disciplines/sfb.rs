@@ -1,4 +1,4 @@
-//! SFB, stochastic fair BLUE: a Bloom filter of BLUE probabilities, which finds flows that do not slow down.
+//! SFB, stochastic fair BLUE: a Bloom filter of BLUE probabilities, which detects flows that do not slow down.
 //!
 //! Each of `levels` hash functions sends a flow to one of `bins` bins. A bin counts its waiting packets; an arrival
 //! that finds more than `bin_size` of them raises the bin's probability and is dropped, one that finds none lowers it.
@@ -6,7 +6,7 @@
 //! drives all of its bins to probability 1: such flows share a rate limit of `penalty_rate`.
 //!
 //! A flow that shares all bins with such a flow suffers with it. Therefore the hash functions change every `rehash`; a
-//! second set of bins is kept for `warm_up` before that, so that the change does not set anyone free.
+//! second set of bins is kept for `warm_up` before that, so that the change does not release any such flow.
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic fair blue: a queue management algorithm for enforcing
 //! fairness", INFOCOM 2001.
@@ -117,7 +117,7 @@ pub struct SfbBin {
     pub probability: f64,
 }
 
-/// What an arrival finds in its bins of one set.
+/// The state of an arrival's bins in one set.
 struct Found {
     /// Waiting packets of the emptiest bin.
     least: u32,
@@ -197,8 +197,8 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
         self.bins.as_ref().get(self.active * count..(self.active + 1) * count).unwrap_or_default()
     }
 
-    /// Changes the hash functions and begins warming up when it is time. Nothing but an arrival uses them, so it does
-    /// not matter that this is done only then.
+    /// Changes the hash functions and begins warming up when it is time. Only arrivals use them, so doing this late has no
+    /// effect.
     #[inline]
     fn move_hashes<E: Env<H>>(&mut self, env: &mut E) {
         let now = env.now();
@@ -289,7 +289,7 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
         }
     }
 
-    /// Why an arrival of `flow` is dropped although it would fit.
+    /// The cause for which an arrival of `flow` is dropped although it would fit.
     #[inline]
     fn decision<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
         let (full, probability) = self.update(flow);
@@ -306,7 +306,7 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
     }
 }
 
-/// Where the bin of `flow` at `level` is. Each level of each salt has a hash function of its own.
+/// Index of the bin of `flow` at `level`. Each level of each salt has a hash function of its own.
 #[inline]
 fn place(params: &SfbParams, which: usize, salt: u64, level: u32, flow: u64) -> usize {
     let hash = mix(flow ^ mix(salt.wrapping_add(u64::from(level))));

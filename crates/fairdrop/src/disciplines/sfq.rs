@@ -1,12 +1,12 @@
-//! SFQ, stochastic fairness queueing: flows are hashed into a fixed number of queues that take turns.
+//! SFQ, stochastic fairness queueing: flows are hashed into a fixed number of queues that are served in turn.
 //!
 //! Flows that share a queue share its turns. The hash has a key, that of the host and `salt`, and changes every
-//! `perturb`, so that flows do not share for ever. Waiting packets are then dealt out anew, which keeps the order of
-//! each flow. Turns and the full buffer are those of [DRR](super::drr): fair in bytes, where the paper serves a packet
-//! at each turn.
+//! `perturb`, so that flows do not share for ever. Waiting packets are then redistributed, which keeps the order of each
+//! flow. Turns and the full buffer are handled as in [DRR](super::drr): fair in bytes, where the paper serves a packet at
+//! each turn.
 //!
-//! Changes need no timer: one that is due is made before the next call does anything else, and one that has been missed
-//! altogether is left out. A host may call `tick` as well.
+//! Changes need no timer: one that is due is carried out at the beginning of the next call, and of several only the last. A
+//! host may call `tick` as well.
 //!
 //! Source: P. McKenney, "Stochastic fairness queueing", INFOCOM 1990.
 
@@ -84,10 +84,10 @@ pub(crate) fn salted<H, E: Env<H>>(salt: u64, env: &E) -> [u64; 2] {
 #[derive(Clone, Debug)]
 pub struct Sfq<H, P, Q, L> {
     params: SfqParams,
-    /// Key of the hash but for the changes: `salt`, and that of the host once it was asked for it.
+    /// Key of the hash without the changes: `salt`, and that of the host once known.
     key: [u64; 2],
     keyed: bool,
-    /// Which hash it is: changes that have been due.
+    /// Number of the hash: the changes that have been due.
     perturbation: u64,
     rounds: Rounds<H, P, Q, L>,
 }
@@ -117,7 +117,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<Turn>>, L: Storage<Lengt
         [self.key[0], self.key[1] ^ self.perturbation]
     }
 
-    /// Visits every waiting packet, queue by queue: first the queue whose turn it is.
+    /// Visits every waiting packet, queue by queue, beginning with the queue in turn.
     pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
         self.rounds.for_each_waiting(visit);
     }

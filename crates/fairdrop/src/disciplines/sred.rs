@@ -1,9 +1,9 @@
 //! SRED, stabilized random early drop.
 //!
-//! Each arrival is compared with a flow drawn from a list of flows seen lately, the zombies; how often the two are one
-//! flow estimates the number of flows, about one over the frequency of hits. The probability of a drop rises with the
-//! square of that number, up to a bound set by how full the buffer is. In the full form an arrival that hits, which
-//! flows with many packets do more often, is dropped more often as well.
+//! Each arrival is compared with a flow drawn from a list of recent flows, the zombies; the frequency of hits, in which both
+//! are the same flow, estimates one over the number of flows. The probability of a drop rises with the square of that number,
+//! up to a bound set by the occupancy of the buffer. In the full form arrivals that hit are dropped more often as well; flows
+//! with many packets hit more often.
 //!
 //! Source: T. Ott, T. Lakshman, L. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999, sections II (zombies), III (simple
 //! SRED) and VI (full SRED).
@@ -17,7 +17,7 @@ use crate::contract::{
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
-/// Number of flows from which the probability has its bound.
+/// Number of flows at or above which the probability is at its bound.
 const MANY_FLOWS: f64 = 256.0;
 
 const OTT_1999: &str = "Ott, Lakshman, Wong 1999";
@@ -78,7 +78,7 @@ pub struct Zombie {
     pub flow: u64,
     /// Arrivals that hit it since it came into the list.
     pub hits: u32,
-    /// When it came into the list or was last hit.
+    /// Time at which it entered the list or was last hit.
     pub seen: Time,
 }
 
@@ -87,7 +87,7 @@ pub struct Zombie {
 pub struct Sred<H, S, Z> {
     params: SredParams,
     zombies: Z,
-    /// Zombies there are: the first ones of the list.
+    /// Number of zombies, which are the first ones of the list.
     known: u32,
     /// Frequency of hits, P(t).
     hit_frequency: f64,
@@ -124,7 +124,7 @@ impl<H, S: Storage<Slot<H>>, Z: Storage<Zombie>> Sred<H, S, Z> {
         self.zombies.as_ref().get(..self.known as usize).unwrap_or(&[])
     }
 
-    /// Compares `flow` with a zombie and remembers it, by chance. Returns whether it hit.
+    /// Compares `flow` with a random zombie, and remembers it at random. Returns whether it hit.
     #[inline]
     fn meet_zombie<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
         let seen = env.now();

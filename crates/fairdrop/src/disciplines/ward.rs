@@ -1,4 +1,4 @@
-//! WARD: compare an arrival with two queued packets, the more likely the fuller the buffer.
+//! WARD: compares an arrival with two queued packets, with a probability that grows with the buffer's occupancy.
 //!
 //! Every position of the buffer has a weight from 0.0 at the head to 1.0 at the end, in steps of a tenth. An arrival is
 //! compared with a probability equal to the weight of the position that it would take; two packets are then drawn.
@@ -58,7 +58,7 @@ impl Registered for WardParams {
 }
 
 impl WardParams {
-    /// Weight, in tenths, of the position that an arrival takes that finds `waiting` packets: the first decimal of
+    /// Weight, in tenths, of the position of an arrival that finds `waiting` packets: the first decimal of
     /// position / limit, and 1.0 for the last position and for an arrival to a full buffer.
     #[inline]
     pub const fn tenths(&self, waiting: u32) -> u32 {

@@ -1,4 +1,4 @@
-//! The flows of a sample of arrivals, and how often each is in it.
+//! The flows of a sample of arrivals, and the number of entries of each.
 
 use core::mem;
 

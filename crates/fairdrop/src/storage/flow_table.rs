@@ -14,7 +14,7 @@ pub const fn places_for(flows: u32) -> usize {
 /// A map from flow to state: open addressing with linear probing; removal closes the gap, so that no tombstones
 /// gather. Places move when others are removed: references are by flow, not by place.
 ///
-/// The hash has a key, so that who does not know it cannot choose flows that crowd together: see `PlaceHash`.
+/// The hash has a key, so that a sender without it cannot choose flows that collide: see `PlaceHash`.
 ///
 /// Source: D. E. Knuth, "The Art of Computer Programming", volume 3, 2nd edition, section 6.4, algorithms L and R.
 #[derive(Clone, Debug)]
@@ -26,18 +26,18 @@ pub struct FlowTable<S> {
 
 /// A hash of 64 bits under a key, in two steps.
 ///
-/// The first, a product of 128 bits folded in half, breaks up any pattern in the flows, which linear probing minds. The
-/// second is multiplicative with a random odd factor: two numbers share a place with a probability of at most 2 in the
-/// number of places, whatever they are (M. Dietzfelbinger and others, "A reliable randomized algorithm for the
-/// closest-pair problem", Journal of Algorithms 25(1), 1997, section 2). It is no match for who sees places, as in times
-/// measured to the nanosecond; [`siphash`] would be, at ten times the instructions.
+/// The first, a product of 128 bits folded in half, breaks up any pattern in the flows, to which linear probing is sensitive.
+/// The second is multiplicative with a random odd factor: any two numbers share a place with a probability of at most 2 in
+/// the number of places (M. Dietzfelbinger and others, "A reliable randomized algorithm for the
+/// closest-pair problem", Journal of Algorithms 25(1), 1997, section 2). It does not withstand an attacker who can observe
+/// places, for example by timing to the nanosecond; [`siphash`] would, at ten times the instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaceHash {
     mask: u64,
     factors: [u64; 2],
-    /// Leaves as many bits as places have numbers.
+    /// Shift that leaves the bits of a place's number.
     shift: u32,
-    /// Whether the host was asked for the key. Until then the table is empty.
+    /// Whether the host has given the key. Until then the table is empty.
     keyed: bool,
 }
 
@@ -131,8 +131,8 @@ impl<S> FlowTable<S> {
         places.get_mut(at)?.as_mut().map(|(_, state)| state)
     }
 
-    /// The state of `flow`, made by `make` if there was none; `None` when there was none and the table is three
-    /// quarters full. `key`, that of the host ([`crate::Env::flow_key`]), is asked for by the first call.
+    /// The state of `flow`, made by `make` if there was none; `None` when there was none and the table is three quarters
+    /// full. The first call takes `key`, that of the host ([`crate::Env::flow_key`]).
     #[inline]
     pub fn get_or_insert<T>(
         &mut self,
@@ -221,7 +221,7 @@ impl<S> FlowTable<S> {
     }
 }
 
-/// Where `flow` is, or the free place where it would go. Storage without a free place gives the last one probed.
+/// The place of `flow`, or the free place where it would go. Storage without a free place gives the last one probed.
 #[inline]
 fn probe<T>(places: &[FlowPlace<T>], hash: &PlaceHash, flow: u64) -> usize {
     let mask = places.len().wrapping_sub(1);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::storage::memory::Memory;
 
-/// Hands out boxed slices, as long as the allocator has some.
+/// Hands out boxed slices while the allocator has memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap;
 

@@ -7,12 +7,12 @@ use crate::contract::params::{ParamError, require};
 pub struct HeapPlace<K> {
     key: K,
     id: u32,
-    /// Where the entry is whose number is that of this place, counted from 1; 0 when it is not in the heap.
+    /// Position, counted from 1, of the entry with this place's number; 0 when it is not in the heap.
     place: u32,
 }
 
-/// A binary heap: the entry with the smallest key first, among equals the one with the smallest number, so that the
-/// order does not depend on what happened before. Changes take O(log n), the first O(1).
+/// A binary heap: the entry with the smallest key first, among equals the one with the smallest number, so that the order
+/// does not depend on earlier operations. Changes take O(log n), the first O(1).
 ///
 /// Source: D. E. Knuth, "The Art of Computer Programming", volume 3, 2nd edition, section 5.2.3.
 #[derive(Clone, Debug)]

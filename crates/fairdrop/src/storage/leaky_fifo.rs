@@ -2,13 +2,13 @@
 //!
 //! A ring whose removed packets leave holes. Push and pop touch one slot; a draw picks a slot of the occupied span
 //! and draws again when it meets a hole, which is exactly uniform over live packets; removal empties one slot. Both
-//! ends of the span are always live. When holes outnumber live packets the ring is closed up in place, so a draw
-//! takes less than about two tries in expectation and closing costs O(1) per removal, amortised (the longest single
+//! ends of the span are always live. When holes outnumber live packets the ring is compacted in place, so a draw takes fewer
+//! than about two tries in expectation and compaction costs O(1) per removal, amortised (the longest single
 //! step moves every waiting packet once).
 //!
-//! The alternative, a slab with links and a dense array of live slots, was measured beside it: the ring is ahead
-//! at up to one match in ten arrivals, the slab in caches where nearly half match, and the slab has no long step.
-//! `docs/decisions/leaky-fifo.md` has the figures and why the ring was kept.
+//! The alternative, a slab with links and a dense array of live slots, was measured too: the ring is faster at up to one
+//! match in ten arrivals, the slab in caches where nearly half match, and the slab has no long step.
+//! `docs/decisions/leaky-fifo.md` has the figures and the reason for the ring.
 
 use crate::contract::decision::{Candidate, Waiting};
 use crate::contract::env::{Env, MOST_REDRAWS, Stream};
@@ -19,7 +19,7 @@ use crate::storage::draws::{draw_slot, draw_slot_by_weight};
 /// One place of the storage that a host lends to a queue.
 pub type Slot<H> = Option<Packet<H>>;
 
-/// Holes tolerated beyond the number of live packets before the ring is closed up.
+/// Holes tolerated beyond the number of live packets before the ring is compacted.
 const SLACK: usize = 8;
 
 /// Storage to lend to a queue of at most `limit` packets: a power of two with room for as many holes.
@@ -36,7 +36,7 @@ pub struct Position(usize);
 #[derive(Clone, Debug)]
 pub struct LeakyFifo<H, S> {
     slots: S,
-    /// One less than the slots, which makes a sequence number the index of its slot.
+    /// The number of slots less one: the mask from a sequence number to the index of its slot.
     mask: usize,
     /// Sequence number of the oldest slot of the span; the slot itself is this modulo the storage.
     head: usize,
@@ -111,8 +111,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         self.slots.as_ref().get(self.at(offset).0)
     }
 
-    /// How many slots after the oldest packet a draw that begins with this random number looks first, once `pushed` more
-    /// packets have come.
+    /// Offset from the oldest packet of the first slot read by a draw with this random number, after `pushed` more packets
+    /// have arrived.
     #[inline]
     pub fn first_look(&self, number: u64, pushed: usize) -> usize {
         ((u128::from(number) * (self.span() + pushed) as u128) >> 64) as usize
@@ -192,7 +192,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         }
     }
 
-    /// Draws on after a first number, times the span, that was no live slot or may have to be refused.
+    /// Continues a draw whose first number, times the span, met no live slot or may have to be refused.
     #[cold]
     #[inline(never)]
     fn draw_on<E: Env<H>>(&self, first: u128, env: &mut E) -> Option<(Position, &Packet<H>)> {
@@ -252,8 +252,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         draw_slot_by_weight(self.span(), most, weight_at, random).map(|offset| self.at(offset))
     }
 
-    /// The packet with `rank` waiting packets before it. Closes the ring up when there are holes, which ends the
-    /// validity of other positions; without holes it takes one step.
+    /// The packet with `rank` waiting packets before it. Compacts the ring when there are holes, which invalidates other
+    /// positions; without holes it takes one step.
     pub fn at_rank(&mut self, rank: u32) -> Option<Position> {
         if self.holes > 0 {
             self.close_up();
@@ -343,7 +343,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         }
     }
 
-    /// Closes up when there are more than [`SLACK`] holes more than packets.
+    /// Compacts the ring when holes exceed packets by more than [`SLACK`].
     #[inline(always)]
     fn close_up_if_leaky(&mut self) {
         if 2 * self.holes > self.span() + SLACK {
@@ -351,7 +351,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         }
     }
 
-    /// Closes up a ring that is full; returns whether that left a slot free.
+    /// Compacts a full ring; returns whether that freed a slot.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) -> bool {

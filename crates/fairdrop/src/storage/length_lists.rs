@@ -1,4 +1,4 @@
-//! Queues by their length in packets, in borrowed storage: the longest is at hand, and a change takes O(1).
+//! Queues by their length in packets, in borrowed storage: the longest is found at once, and a change takes O(1).
 
 use crate::contract::params::{ParamError, require};
 
@@ -23,7 +23,7 @@ impl Default for LengthPlace {
     }
 }
 
-/// A list of queues for each length. Of several longest queues, the one that became so long last comes first.
+/// A list of queues for each length. Of several longest queues, the one that reached this length last comes first.
 ///
 /// Source: the array of lists by length of P. McKenney, "Stochastic fairness queueing", INFOCOM 1990.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
-//! Where storage comes from when the discipline is chosen at run time.
+//! Source of storage when the discipline is chosen at run time.
 
 /// Hands out the storage of a queue when it is made; nothing is taken after that.
 ///
 /// One discipline needs a ring of slots, another lists and a table of flows. Code that names its discipline passes
-/// that storage itself; [`crate::AnyDiscipline`] asks a `Memory` for what the discipline turns out to need. A host
+/// that storage itself; [`crate::AnyDiscipline`] asks a `Memory` for the storage of the chosen discipline. A host
 /// with an allocator hands out boxes, an embedded one pieces of a static buffer.
 pub trait Memory {
     /// A piece that holds a number of `T`.

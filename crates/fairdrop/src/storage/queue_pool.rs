@@ -15,7 +15,7 @@ use crate::storage::memory::Storage;
 /// No slot, or no queue.
 const NONE: u32 = u32::MAX;
 
-/// A place for one packet, and for what its discipline notes about it.
+/// A place for one packet, and for its discipline's note about it.
 #[derive(Clone, Debug)]
 pub struct PacketSlot<H, T = ()> {
     packet: Option<Packet<H>>,
@@ -32,7 +32,7 @@ impl<H, T: Default> Default for PacketSlot<H, T> {
     }
 }
 
-/// One queue, and what its discipline keeps for it.
+/// One queue, and its discipline's state.
 #[derive(Clone, Debug)]
 pub struct QueueSlot<Q> {
     head: u32,
@@ -109,7 +109,7 @@ where
         Ok(Self { slots, queues, free, backlog: Backlog::default(), _kinds: PhantomData })
     }
 
-    /// What waits in all queues.
+    /// The backlog of all queues.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         self.backlog
@@ -153,13 +153,13 @@ where
         self.queue(queue).map_or(0, |queue| queue.bytes)
     }
 
-    /// What the discipline keeps for `queue`.
+    /// The discipline's state of `queue`.
     #[inline]
     pub(crate) fn state(&self, queue: u32) -> Option<&Q> {
         self.queue(queue).map(|queue| &queue.state)
     }
 
-    /// What the discipline keeps for `queue`, to change.
+    /// The discipline's state of `queue`, to change.
     #[inline]
     pub(crate) fn state_mut(&mut self, queue: u32) -> Option<&mut Q> {
         self.queue_mut(queue).map(|queue| &mut queue.state)
@@ -267,7 +267,7 @@ where
         })
     }
 
-    /// Changes what the discipline keeps for each queue of `list`.
+    /// Changes the discipline's state of each queue of `list`.
     pub(crate) fn list_for_each(&mut self, list: QueueList, mut change: impl FnMut(&mut Q)) {
         let mut at = list.head;
         while let Some(queue) = self.queue_mut(at) {
@@ -300,7 +300,7 @@ where
         Some(first)
     }
 
-    /// Deals the packets of the queues of `list` out anew, queue by queue in the order of the list and each from its
+    /// Redistributes the packets of the queues of `list`, queue by queue in the order of the list and each from its
     /// head, so that packets that shared a queue keep their order. `place` gives the queue of each, and the list then
     /// holds the queues that have packets, in the order of their first. The list must hold every queue that has
     /// packets. O(packets and queues of the list).

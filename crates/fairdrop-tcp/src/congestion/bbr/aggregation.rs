@@ -1,4 +1,4 @@
-//! How much more arrives at once than the bandwidth allows (`bbr_update_ack_aggregation`).
+//! Excess of arrivals over the bandwidth (`bbr_update_ack_aggregation`).
 
 use fairdrop::Time;
 
@@ -44,7 +44,7 @@ impl Aggregation {
         self.extra[self.place] = self.extra[self.place].max(extra);
     }
 
-    /// What the window grows by (`bbr_ack_aggregation_cwnd`).
+    /// Growth of the window (`bbr_ack_aggregation_cwnd`).
     pub fn cwnd(&self, bw: f64) -> f64 {
         self.extra[0].max(self.extra[1]).min((bw * MOST_S).floor())
     }

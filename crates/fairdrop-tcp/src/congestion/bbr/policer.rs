@@ -1,4 +1,4 @@
-//! The rate of a policer, by intervals of much loss that deliver alike (`bbr_lt_bw_sampling`).
+//! The rate of a policer, from intervals with heavy loss and similar rates of delivery (`bbr_lt_bw_sampling`).
 
 use crate::congestion::rate::{RateSample, known};
 use fairdrop::Time;
@@ -15,7 +15,7 @@ const DIFFERENCE: f64 = 4000.0 / 8.0 / 1448.0;
 const MAX_ROUNDS: u32 = 48;
 const MS: Time = Time::from_ms(1);
 
-/// What looks like a policer.
+/// Detector of a policer.
 #[derive(Clone, Debug, Default)]
 pub struct Policer {
     is_sampling: bool,
@@ -23,7 +23,7 @@ pub struct Policer {
     /// Segments per second; 0: none seen.
     bw: f64,
     rounds: u32,
-    /// The interval began then, with so much delivered and lost.
+    /// Time of the beginning of the interval, and the volumes delivered and lost until then.
     stamp: Time,
     delivered: u64,
     lost: u64,
@@ -35,7 +35,7 @@ impl Policer {
         self.is_in_use
     }
 
-    /// Its rate, when it is believed.
+    /// Its rate, once the detection is confirmed.
     pub fn bw(&self) -> Option<f64> {
         self.is_in_use.then_some(self.bw)
     }
@@ -50,7 +50,7 @@ impl Policer {
         self.begin_interval(now, delivered);
     }
 
-    /// Takes a sample. Returns whether the rate has been used for long enough, and probing begins anew.
+    /// Takes a sample. Returns whether the rate has been used for long enough, so that probing begins again.
     pub fn update(&mut self, now: Time, sample: &RateSample, round_start: bool, is_probing: bool) -> bool {
         self.total_lost = sample.total_lost;
         if self.is_in_use {

@@ -1,4 +1,4 @@
-//! What BBR knows of the path (section 5.5): bandwidth, least round trip, aggregation, and what losses say.
+//! BBR's model of the path (section 5.5): bandwidth, least round trip, aggregation, and losses.
 
 use super::{BETA, Bbr3, LOSS_THRESH, Losses, Repair, ShortTerm, State, Undo};
 use crate::congestion::contract::Window;
@@ -14,7 +14,7 @@ const EXTRA_ACKED_FILTER_LEN: u64 = 10;
 /// `BBRStartupFullLossCnt`: ranges lost in a round trip.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 
-/// Volumes that an ACK or a loss is judged by.
+/// Volumes for the evaluation of an ACK or a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct InFlight {
     pub at_sending: f64,
@@ -44,7 +44,7 @@ impl InFlight {
         self.lost > self.at_sending * LOSS_THRESH
     }
 
-    /// `InflightAtLoss`: what was in flight when losses crossed the threshold, a segment being one packet.
+    /// `InflightAtLoss`: the volume in flight when losses crossed the threshold, a segment being one packet.
     fn at_loss(&self) -> f64 {
         let (before, lost_before) = (self.at_sending - 1.0, self.lost - 1.0);
         before + (LOSS_THRESH * before - lost_before) / (1.0 - LOSS_THRESH)
@@ -96,7 +96,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdvanceMaxBwFilter`. A cycle without a sample is none, as in the authors' kernel.
+    /// `AdvanceMaxBwFilter`. A cycle without a sample does not count, as in the authors' kernel.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.bw_by_cycle[1] > 0.0 {
             self.bw_by_cycle = [self.bw_by_cycle[1], 0.0];
@@ -147,7 +147,7 @@ impl Bbr3 {
         self.full_bw.reached |= self.full_bw.now;
     }
 
-    /// Section 5.3.1.3: whether losses say that the pipe is full, at the end of a round trip of fast recovery.
+    /// Section 5.3.1.3: whether losses indicate a full pipe, at the end of a round trip of fast recovery.
     pub(super) fn check_startup_high_loss(&mut self, sample: &RateSample) {
         if self.full_bw.reached || !self.losses.round_start {
             return;

@@ -9,11 +9,11 @@ use fairdrop::Time;
 const PACING_MARGIN: f64 = 0.01;
 /// `BBR.Headroom`.
 const HEADROOM: f64 = 0.15;
-/// The round trip before any was measured.
+/// The assumed round trip before the first measurement.
 const NOMINAL_RTT: Time = Time::from_ms(1);
-/// The largest quantum: 64 KB of segments of 1448 bytes, as a sender knows none of its bytes.
+/// The largest quantum: 64 KB of segments of 1448 bytes, as senders count segments, not bytes.
 const MAX_QUANTUM: f64 = 45.0;
-/// Quanta in hosts at both ends (section 5.5.8.1).
+/// Number of quanta in the hosts at both ends (section 5.5.8.1).
 const OFFLOAD_QUANTA: f64 = 3.0;
 
 impl Bbr3 {
@@ -39,7 +39,7 @@ impl Bbr3 {
         }
     }
 
-    /// `C.send_quantum`: what a millisecond of pacing lets go, in whole segments.
+    /// `C.send_quantum`: the volume of a millisecond at the pacing rate, in whole segments.
     pub(super) fn quantum(&self) -> f64 {
         (self.pacing_rate / 1000.0).floor().clamp(2.0, MAX_QUANTUM)
     }

@@ -8,7 +8,7 @@ use fairdrop::Time;
 
 /// `BBR.ProbeRTTDuration`.
 const PROBE_RTT_DURATION: Time = Time::from_ms(200);
-/// Most round trips between two probes, for the sake of Reno and CUBIC (section 5.3.3.5.3).
+/// Largest number of round trips between two probes, for coexistence with Reno and CUBIC (section 5.3.3.5.3).
 const MAX_ROUNDS: f64 = 63.0;
 
 impl Bbr3 {

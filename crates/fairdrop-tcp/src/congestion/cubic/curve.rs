@@ -1,6 +1,6 @@
 //! The constants of CUBIC (RFC 9438), and the root of its curve.
 
-/// Section 4.6: what a congestion event leaves of the window.
+/// Section 4.6: factor of the window at a congestion event.
 pub(super) const BETA: f64 = 0.7;
 /// Section 5: packets per cubic second.
 pub(super) const C: f64 = 0.4;

@@ -1,15 +1,15 @@
-//! Slow start that ends before the queue overflows: as the Linux kernel's CUBIC does it (`hystart_update`), and
-//! `HyStart++` (RFC 9406).
+//! Slow start that ends before the queue overflows: that of the Linux kernel's CUBIC (`hystart_update`), and `HyStart++` (RFC
+//! 9406).
 
 use crate::congestion::contract::{AckEvent, Window};
 use fairdrop::Time;
 use serde::Serialize;
 
-/// Below this window slow start goes on (`hystart_low_window`).
+/// Window below which slow start continues (`hystart_low_window`).
 const LOW_WINDOW: f64 = 16.0;
 /// ACKs that are closer than this are a train (`hystart_ack_delta_us`).
 const TRAIN: Time = Time::from_ms(2);
-/// What pacing would add to a train (`hystart_ack_delay`, at most).
+/// Upper bound of the length that pacing adds to a train (`hystart_ack_delay`).
 const TRAIN_SLACK: Time = Time::from_ms(1);
 /// Round trips that must be measured (`HYSTART_MIN_SAMPLES`; RFC 9406, `N_RTT_SAMPLE`).
 const SAMPLES: u32 = 8;
@@ -19,7 +19,7 @@ const MAX_RTT_THRESH: Time = Time::from_ms(16);
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
-/// Which.
+/// The variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// A round, and what was measured in it.
+/// A round, and its measurements.
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
     /// It ends when this segment is acknowledged.
@@ -49,13 +49,13 @@ pub struct HyStart {
     last_ack: Time,
     samples: u32,
     least: Option<Time>,
-    /// Of the round before.
+    /// Of the previous round.
     least_before: Option<Time>,
     /// RFC 9406: conservative slow start, with the least round trip when it began, and the rounds of it.
     conservative: Option<(Option<Time>, u32)>,
 }
 
-/// An eighth of a round trip, as a bound on how much the next may be longer.
+/// An eighth of a round trip, as a bound on the increase of the next.
 fn threshold(rtt: Time) -> Time {
     Time::from_ns(rtt.ns() / 8).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
@@ -129,7 +129,7 @@ impl HyStart {
         }
     }
 
-    /// By how many segments one that has arrived opens the window in slow start.
+    /// Growth of the window in slow start per arrived segment, in segments.
     pub fn growth(&self) -> f64 {
         if self.conservative.is_some() { 1.0 / CSS_GROWTH_DIVISOR } else { 1.0 }
     }

@@ -1,6 +1,6 @@
-//! CUBIC as the Linux kernel has it (`net/ipv4/tcp_cubic.c`). Otherwise than RFC 9438: the curve is asked for the window
-//! of one least round trip ahead, not at every ACK, and in ticks of the kernel's clock; growth that is as Reno's is taken up at
-//! Reno's rate and not at once; a timeout forgets the last plateau; windows and the distance to the plateau are whole segments;
+//! CUBIC modelled on the Linux kernel's (`net/ipv4/tcp_cubic.c`). Differences from RFC 9438: the curve gives the window one
+//! least round trip ahead, not at every ACK, and in ticks of the kernel's clock; Reno's growth is followed at Reno's rate and
+//! not at once; a timeout forgets the last plateau; windows and the distance to the plateau are whole segments;
 //! and before the first loss the window grows by a twentieth per round trip at least.
 
 use super::curve::cube_root;
@@ -18,7 +18,8 @@ const RENO: u32 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
 const C: u64 = 410;
 /// The curve's unit of time is a 1024th of a second.
 const UNITS: u64 = 1024;
-/// Least segments that open the window by one; how many in windows where the curve says none; and most before the first loss.
+/// Segments that open the window by one: the least, the number where the curve gives no growth, and the largest before the
+/// first loss.
 const FEWEST: u32 = 2;
 const MANY: u32 = 100;
 const MOST_AT_FIRST: u32 = 20;
@@ -28,14 +29,14 @@ fn jiffies(at: Time) -> u64 {
     at.ns() / JIFFY.ns()
 }
 
-/// What it remembers of a connection.
+/// Its state of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
     /// Segments that open the window by one (`cnt`).
     each: u32,
     /// The window at the last plateau; 0 before the first (`last_max_cwnd`).
     last_max: u32,
-    /// When the curve was last asked, and for which window.
+    /// Time and window of the last evaluation of the curve.
     asked: u64,
     asked_for: u32,
     /// When this growth began.
@@ -60,7 +61,8 @@ impl Kernel {
         true
     }
 
-    /// So many segments have `arrived` in congestion avoidance: how many open the window by one (`bictcp_update`).
+    /// `arrived` segments have arrived in congestion avoidance: returns the number that opens the window by one
+    /// (`bictcp_update`).
     pub fn segments_for_one(&mut self, now: Time, cwnd: u32, arrived: u32, tcp_friendly: bool) -> u32 {
         self.arrived += arrived;
         let now = jiffies(now);
@@ -113,7 +115,7 @@ impl Kernel {
         }
     }
 
-    /// The window is to be reduced: what it becomes (`cubictcp_recalc_ssthresh`).
+    /// The reduced window (`cubictcp_recalc_ssthresh`).
     pub fn reduce(&mut self, cwnd: u32, fast_convergence: bool) -> u32 {
         self.epoch = None;
         // In whole segments, which at small windows makes the plateau a good deal lower.
@@ -122,7 +124,7 @@ impl Kernel {
         (cwnd * BETA / SCALE).max(2)
     }
 
-    /// A timeout forgets everything (`bictcp_reset`).
+    /// A timeout resets all state (`bictcp_reset`).
     pub fn forget(&mut self) {
         *self = Self::default();
     }

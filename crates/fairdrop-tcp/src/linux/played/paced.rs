@@ -1,6 +1,6 @@
-//! A paced sender beside the kernel's. It sends when the kernel has sent, each segment alone (the recordings have no
-//! segmentation offload), and what is compared is which segment, how much later than its own pacing the kernel was, and what
-//! its control has found out of the path.
+//! A paced sender compared with the kernel's. It sends at the kernel's times, each segment alone (the recordings have no
+//! segmentation offload); the comparison covers the choice of the segment, the kernel's delay relative to the sender's own
+//! pacing, and the control's model of the path.
 
 use super::{Fired, GRANULARITY, Played, Step};
 use crate::congestion::BbrInfo;
@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 const MORE: &str = ",late_us,kernel_rate,model_rate,kernel_bw,model_bw,kernel_min_rtt_us,model_min_rtt_us,kernel_pacing_gain,\
 model_pacing_gain,kernel_cwnd_gain,model_cwnd_gain\n";
 
-/// What is due by less than this before the next ACK may leave after it.
+/// A segment due by less than this before the next ACK may leave after it.
 const LATE: Time = Time::from_ns(500_000);
 
 /// The gain of the first phase of probing, in 256ths, and how many phases there are.
@@ -27,16 +27,16 @@ const PHASES: usize = 8;
 /// Seeds tried for a phase to begin with, of which there are seven.
 const SEEDS: u64 = 1000;
 
-/// What a sender did until the next ACK.
+/// Actions of a sender until the next ACK.
 struct Answer {
     sent: Vec<u32>,
-    /// By how much the kernel sent each segment that both have sent later than the sender's pacing had it, us.
+    /// Delay of the kernel's sending of each common segment relative to the sender's pacing, us.
     late_us: Vec<i64>,
     fired: Fired,
 }
 
 impl Played<'_> {
-    /// Plays all. Returns by how much the kernel's least round trip is longer: it takes the time of an ACK when it gets to it.
+    /// Replays all. Returns the excess of the kernel's least round trip: the kernel timestamps an ACK when it processes it.
     pub(super) fn play_paced(&mut self, steps: &[Step]) -> Time {
         self.table.push_str(MORE);
         self.pacer().most = Some(0);
@@ -64,7 +64,7 @@ impl Played<'_> {
         self.sender.0.tcp.control.bbr().expect("looked at before")
     }
 
-    /// After an event: the deadline is that of loss recovery, and pacing is up to the player.
+    /// After an event: the deadline is that of loss recovery, and the replay controls pacing.
     fn calm(&mut self) {
         let pacer = self.pacer();
         pacer.release();
@@ -111,7 +111,7 @@ impl Played<'_> {
         self.calm();
     }
 
-    /// What it would send next at `now`, if pacing let it.
+    /// The segment that it would send next at `now` without pacing.
     fn would_send(&self, now: Time) -> Option<u32> {
         let mut other = Self { sender: self.copy(), table: String::new(), ..*self };
         let pacer = other.pacer();
@@ -148,7 +148,7 @@ impl Played<'_> {
         answer
     }
 
-    /// Sends `segment` when the kernel has; `own`: what it would send itself.
+    /// Sends `segment` at the kernel's time; `own`: the segment that it would send itself.
     fn send(&mut self, at: Time, segment: u32, own: bool) {
         let pacer = self.pacer();
         pacer.put_off(pacer.next().min(at));
@@ -166,7 +166,7 @@ impl Played<'_> {
         self.calm();
     }
 
-    /// Rates that are all but the same would let the two drift apart: the next segment is due when the kernel's rate has it.
+    /// Almost equal rates would let the two drift apart: the next segment is due at the time given by the kernel's rate.
     fn pace_as_the_kernel(&mut self, step: &Step) {
         let Some(kernels) = step.info.and_then(|info| info.bbr) else { return };
         let (kernels, own) = (kernels.pacing_rate, self.control().pacing_rate);
@@ -257,7 +257,7 @@ impl Played<'_> {
         self.table.push('\n');
     }
 
-    /// Brings the windows and the state of loss recovery in step; what the control knows of the path stays its own.
+    /// Synchronises the windows and the state of loss recovery; the control keeps its own model of the path.
     fn follow(&mut self, step: &Step) {
         self.on(step.at, |linux, event| {
             if let Some(info) = step.info {

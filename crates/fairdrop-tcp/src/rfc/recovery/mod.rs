@@ -1,4 +1,4 @@
-//! Loss recovery: what a loss is, and how the lost segments are sent again. Each kind is in its own file.
+//! Loss recovery: detection of losses, and retransmission. Each kind is in its own file.
 
 mod go_back_n;
 mod newreno;
@@ -29,7 +29,7 @@ pub fn begin<R: Rules>(sender: &mut Sender, now: Time, config: &Config<R>, out: 
     }
 }
 
-/// A new ACK has come in recovery. Returns whether the retransmission timer keeps running as it is.
+/// A new ACK has arrived in recovery. Returns whether the retransmission timer keeps running as it is.
 pub fn on_new_ack<R: Rules>(
     sender: &mut Sender,
     now: Time,

@@ -9,7 +9,7 @@ use crate::receiver::Blocks;
 use crate::scoreboard::{Next, Scoreboard};
 use fairdrop::Time;
 
-/// An ACK has come: the scoreboard learns from it. Returns whether it reports anything new.
+/// An ACK has arrived: updates the scoreboard. Returns whether it reports new segments.
 pub fn update(sender: &mut Sender, ack: u32, blocks: Option<&Blocks>) -> bool {
     let una = sender.tcp.una.max(ack);
     if let Some(board) = &mut sender.board {
@@ -25,7 +25,7 @@ fn open_board(sender: &mut Sender) -> &mut Scoreboard {
     sender.board.get_or_insert_default()
 }
 
-/// Gives the scoreboard back when nothing is left on it and no recovery needs it.
+/// Frees the scoreboard when it is empty and no recovery needs it.
 pub fn tidy(sender: &mut Sender) {
     if sender.is_open() && sender.board.as_ref().is_some_and(|board| board.is_empty()) {
         sender.board = None;
@@ -55,7 +55,7 @@ pub fn on_new_ack(sender: &mut Sender) {
     }
 }
 
-/// Sends what the pipe has room for (section 5, step C).
+/// Sends segments while the pipe has room (section 5, step C).
 pub fn fill_window<R: Rules>(sender: &mut Sender, now: Time, config: &Config<R>, out: &mut Vec<Send>) {
     let Some(mut board) = sender.board.take() else { return };
     let mut pipe = board.pipe(sender.tcp.una, sender.tcp.high);

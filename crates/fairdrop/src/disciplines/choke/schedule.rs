@@ -1,5 +1,4 @@
-//! How many candidates an arrival of CHOKe is compared with: the same number at every average, or more the longer the
-//! queue has been.
+//! Number of candidates that an arrival of CHOKe is compared with: constant, or increasing with the average queue.
 
 use super::super::red::RedParams;
 use crate::contract::params::MAX_COUNTS;
@@ -18,7 +17,7 @@ pub struct Schedule {
     rule: Rule,
 }
 
-/// Where the numbers of a schedule come from.
+/// Source of the numbers of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// Given one by one.
@@ -84,7 +83,7 @@ impl Schedule {
         self.candidates.get(..usize::from(self.regions)).unwrap_or(&[])
     }
 
-    /// Candidates at average `avg`; from `max_th` on the last region's (Pan et al. 2000, footnote 7).
+    /// Candidates at average `avg`; at or above `max_th` those of the last region (Pan et al. 2000, footnote 7).
     #[inline]
     fn at(&self, avg: f64, red: &RedParams) -> u8 {
         let last = self.regions.saturating_sub(1);
@@ -95,7 +94,7 @@ impl Schedule {
     }
 }
 
-/// How many candidates an arrival is compared with.
+/// Number of candidates that an arrival is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Candidates {
     /// The same number at every average; 0 makes CHOKe RED.
@@ -105,7 +104,7 @@ pub enum Candidates {
 }
 
 impl Candidates {
-    /// How many there are at average `avg`.
+    /// The number at average `avg`.
     #[inline]
     pub(crate) fn at(&self, avg: f64, red: &RedParams) -> usize {
         usize::from(match self {
@@ -137,7 +136,7 @@ impl Candidates {
         true
     }
 
-    /// Refuses numbers that no arrival can be compared with.
+    /// Refuses numbers of candidates that are out of range.
     pub(crate) fn check(&self) -> Result<(), ParamError> {
         match self {
             Self::Fixed(count) => {

@@ -7,7 +7,7 @@ pub const MAX_ENTRIES: usize = 65_535;
 /// Most FIFOs that share one.
 pub const MAX_FIFOS: usize = 8;
 
-/// What an entry stands for.
+/// Content of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing.
@@ -94,12 +94,12 @@ impl<L: Storage<ListEntry>> ListMemory<L> {
         self.walk(fifo).filter(move |entry| last.replace(entry.packet) != Some(entry.packet))
     }
 
-    /// How many occupied addresses are `bank` modulo `banks`.
+    /// Number of occupied addresses that are `bank` modulo `banks`.
     pub(super) fn occupied_in(&self, bank: usize, banks: usize) -> usize {
         if banks == 1 { self.occupied } else { self.in_bank(bank, banks).count() }
     }
 
-    /// The one of them with `nth` of them below it. The entries of a `lone` FIFO lie side by side, and are not searched.
+    /// The one of these addresses with `nth` lower ones. The entries of a `lone` FIFO lie side by side, and are not searched.
     pub(super) fn occupied_at(&self, nth: usize, bank: usize, banks: usize, lone: bool) -> Option<usize> {
         if !lone {
             return self.in_bank(bank, banks).nth(nth);
