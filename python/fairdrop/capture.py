@@ -34,15 +34,15 @@ def replay(
     command: list[str] | None = None,
     run_timeout: str | float | None = None,
 ) -> Result:
-    """Feed a pcap or pcapng file through a queue, and return what became of every flow.
+    """Feed a pcap or pcapng file through a queue, and return the results of every flow.
 
     ``path`` is a regular file of at most 16 GiB, or ``"-"`` for standard input, which may be a pipe.
 
-    ``rate`` is the link's, in bit/s or as ``"10mbit"``; without one the link gets four fifths of what the capture
-    offers on average, which congests it. ``key`` says what makes a flow: ``"5tuple"``, ``"src"``, ``"dst"`` or
-    ``"src-dst"``. ``speed`` runs time faster. Silences longer than ``max_gap`` are shortened to it (None keeps
-    them). The queue is that of ``scenario`` (only its ``[queue]`` is read) with ``settings`` applied; by default
-    CHOKe over 300 packets. A run that takes longer than ``run_timeout`` is ended, as in :meth:`Scenario.run`.
+    ``rate`` is the link's, in bit/s or as ``"10mbit"``; without one the link gets four fifths of the capture's
+    mean load, which congests it. ``key`` defines a flow: ``"5tuple"``, ``"src"``, ``"dst"`` or ``"src-dst"``.
+    ``speed`` runs time faster. Silences longer than ``max_gap`` are shortened to it (None keeps them). The queue
+    is that of ``scenario`` (only its ``[queue]`` is read) with ``settings`` applied; by default CHOKe over 300
+    packets. A run that takes longer than ``run_timeout`` is ended, as in :meth:`Scenario.run`.
 
     ``seeds`` runs have the seeds ``seed``, ``seed`` + 1, and so on.
 

@@ -1,4 +1,4 @@
-"""What a reader should know before relying on the numbers of a result."""
+"""Cautions for readers of a result."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """Every measure that both results have, and what only one of them has."""
+    """Every measure that both results have, and the measures of only one."""
 
     measures: Sequence[Change]
     #: Disciplines and groups that are in one result alone, in words.

@@ -49,7 +49,7 @@ def _made(kind: type[_Made], found: Json) -> _Made:
 
 @dataclass(frozen=True)
 class Sojourn:
-    """A distribution of times, s; None where it is not told."""
+    """A distribution of times, s; None where a value is unknown."""
 
     mean: float | None = None
     p50: float | None = None
@@ -212,7 +212,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Document:
-    """Runs, and what they were runs of."""
+    """Runs, and their scenario."""
 
     runs: tuple[Run, ...] = field(default=(), metadata={"read": _each(Run)})
     schema: str = "?"
@@ -236,7 +236,7 @@ class Document:
 
     @property
     def is_replay(self) -> bool:
-        """Whether the packets came out of a capture."""
+        """Whether the packets are those of a capture."""
         return self.kind == "replay"
 
 

@@ -1,4 +1,4 @@
-"""What decides a run beside its scenario: the compiled half of the package."""
+"""The compiled half of the package, which determines a run together with its scenario."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def engine() -> str:
 
 
 def key_of(content: Mapping[str, Any]) -> str:
-    """Hash of what decides a run, and of the engine."""
+    """Hash of the inputs of a run, and of the engine."""
     text = json.dumps({"engine": engine(), **content}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

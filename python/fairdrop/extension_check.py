@@ -1,4 +1,4 @@
-"""Checks of extensions: that they load, run to the end and repeat their results, and what they cost."""
+"""Checks of extensions: that they load, run to the end and repeat their results, and their cost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ stop = "10s"
 _SEEDS = 2
 # What the simulator says of a discipline that keeps its packets.
 _KEEPS = ("it gave no packet to send", "it has given no packet to send")
-# Part of a FIFO's throughput below which a discipline is said to leave the link idle.
+# Fraction of a FIFO's throughput below which a discipline counts as leaving the link idle.
 _BUSY = 0.95
 _TIMES = 3
 
@@ -88,7 +88,7 @@ class _Subject:
 def check_extensions(
     files: Sequence[str | PathLike[str]], *, rival: str | None = None, run_timeout: str | float | None = "60s"
 ) -> list[Finding]:
-    """Load and run every extension in ``files``; what was found, check by check.
+    """Load and run every extension in ``files``; the findings, check by check.
 
     ``rival`` is the discipline or transport of the library that costs are compared with: CHOKe and SACK unless it is
     given. With several files the first extension of each must give the same results: one design in two languages.

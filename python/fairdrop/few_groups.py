@@ -67,7 +67,7 @@ def _total(values: Iterable[float | None]) -> float | None:
 
 
 def _dropped(rows: Sequence[Group]) -> float:
-    """Part of the packets that was dropped; weighted by what was offered where arrivals are not told."""
+    """Part of the packets that was dropped; weighted by the offered load where arrivals are unknown."""
     weights = [float(row.offered_bps or 0) for row in rows]
     if all(row.arrivals is not None for row in rows):
         weights = [float(row.arrivals or 0) for row in rows]

@@ -1,7 +1,7 @@
 """Files that somebody names: regular ones are read, up to a size and a depth; whole ones are written, or none.
 
-All that reads a file of somebody else's goes through here: a scenario, a study, a paper, a result. What is read is as
-deep as ``_core.MAX_DEPTH`` at most, so that nothing that goes down into it runs out of stack.
+Every file from elsewhere is read through this module: a scenario, a study, a paper, a result. Files are at
+most ``_core.MAX_DEPTH`` deep, so that recursion over them does not overflow the stack.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _KINDS = {
 def read_bytes(path: str | PathLike[str], limit: int) -> bytes:
     """The content of a regular file of at most ``limit`` bytes.
 
-    Raises OSError, with what the file is and what would be valid: a FIFO would wait, and a device has no end.
+    Raises OSError, with the kind of the file and the valid kinds: a FIFO would wait, and a device has no end.
     """
     return _core.read_file(path, limit)
 
@@ -58,7 +58,7 @@ def read_text(path: str | PathLike[str], limit: int) -> str:
 
 
 def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a TOML file of at most 16 MiB holds.
+    """Content of a TOML file of at most 16 MiB.
 
     Raises OSError, or ValueError, with the name of the file: no text, no TOML, too deep, a number that is too long.
     """
@@ -70,7 +70,7 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def read_json(path: str | PathLike[str], limit: int, valid: str) -> Any:
-    """What a JSON file of at most ``limit`` bytes holds; ``valid`` says which files are meant.
+    """Content of a JSON file of at most ``limit`` bytes; ``valid`` says which files are meant.
 
     Raises OSError, or ValueError, with the name of the file: no JSON, too deep, a number that is too long.
     """
@@ -81,7 +81,7 @@ def read_json(path: str | PathLike[str], limit: int, valid: str) -> Any:
 
 
 def json_of(text: str) -> Any:
-    """What a JSON text holds. Raises ValueError, with the field where that is known."""
+    """Content of a JSON text. Raises ValueError, with the field where that is known."""
     _core.check_json(text)
     return json.loads(text)
 

@@ -1,4 +1,4 @@
-"""A discipline with no network around it: what analytic models assume, simulated."""
+"""A discipline without a network, as analytic models assume, simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the library offers, as it says itself: disciplines, transports, and the fields of a scenario."""
+"""The library's description of itself: disciplines, transports, and the fields of a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live runs beside simulated ones: who makes them, and what differs."""
+"""Live runs compared with simulated ones: the program that makes them, and the differences."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Pair:
 
     @property
     def relative(self) -> float | None:
-        """The difference as a fraction of what was simulated; None of nothing."""
+        """The difference as a fraction of the simulated value; None if that is 0."""
         return self.difference.mean / self.simulated.mean if self.simulated.mean else None
 
 

@@ -45,7 +45,7 @@ class Frequency:
 
 @dataclass(frozen=True)
 class FlowClass:
-    """Flows of one discipline that have something in common: means over flows and runs, unless it says otherwise."""
+    """Flows of one discipline in one class: means over flows and runs, unless stated otherwise."""
 
     discipline: str
     #: Group, transport, round-trip time in s, or priority class: what the flows have in common.
@@ -126,7 +126,7 @@ def _flow_class(discipline: str, name: Any, runs: Sequence[Sequence[Row]]) -> Fl
 def jain_index(values: Sequence[float]) -> float | None:
     """Jain's index (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.
 
-    None when there is nothing to share, where it is 0/0; the simulator's ``jain_index`` is null there, too.
+    None when all are 0, where it is 0/0; the simulator's ``jain_index`` is null there, too.
     Source: R. Jain, D. Chiu, W. Hawe, DEC Research Report TR-301, 1984.
     """
     squares = sum(value * value for value in values)

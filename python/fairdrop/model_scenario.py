@@ -1,4 +1,4 @@
-"""The model of a scenario: what the equations of CHOKe are asked, or why they do not apply."""
+"""The model of a scenario: parameters of CHOKe's equations, or the reason why they do not apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that fairdrop does not install: asked for only when they are used."""
+"""Packages that fairdrop does not install: imported only when they are used."""
 
 from __future__ import annotations
 

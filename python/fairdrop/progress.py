@@ -1,4 +1,4 @@
-"""How far the work is, on a terminal."""
+"""Progress of the work, on a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Progress:
             redraw(self.line())
 
     def line(self) -> str:
-        """How far it is, and how long it may take."""
+        """The progress, and the estimated time left."""
         part = self.done / self.total if self.total else 1.0
         left = ""
         if self._computed > 0:

@@ -48,7 +48,7 @@ class _Rows(property):
 
 
 class Result:
-    """What runs found. Every table has the columns ``discipline`` and ``seed``.
+    """Results of runs. Every table has the columns ``discipline`` and ``seed``.
 
     A result can be pickled, and is small then: the document, compressed.
     """
@@ -79,7 +79,7 @@ class Result:
 
     @property
     def model(self) -> dict[str, Any] | None:
-        """What the model of CHOKe says of the scenario, when it was asked for (see ``docs/reference/model.md``)."""
+        """The model of CHOKe for the scenario, when requested (see ``docs/reference/model.md``)."""
         return self._model
 
     @property
@@ -154,7 +154,7 @@ class Result:
     def unsettled(self) -> list[Unsettled]:
         """Queues that still moved in the measuring window, as the warm-up was too short: see ``fairdrop.warmup``.
 
-        Nothing is checked without a sampling grid, or where something is meant to change while it is measured.
+        Runs without a sampling grid, or with intended changes in the measuring window, are not checked.
         """
         from fairdrop.warmup import unsettled
 
@@ -170,7 +170,7 @@ class Result:
     def write(self, directory: str | PathLike[str]) -> None:
         """Write ``result.json`` and one Parquet file per table into ``directory``, and ``model.json`` with a model.
 
-        All of them or none: they are written aside, and come to their place together, ``result.json`` last. Raises
+        All of them or none: they are written aside, and moved to their place together, ``result.json`` last. Raises
         OSError, with the name of the file. What was run live comes after them, in the folder ``live``.
         """
         model = None if self._model is None else json.dumps(self._model, allow_nan=False, indent=2) + "\n"
@@ -225,7 +225,7 @@ class Plots:
         return plot.shares(self._document, width=width)
 
     def queue_over_time(self, seed: int | None = None, *, width: Width = "screen") -> Figure:
-        """Who sits in the queue over time, for one seed: the first when none is given."""
+        """The queue's packets by group over time, for one seed: the first when none is given."""
         from fairdrop import plot
 
         return plot.queue_over_time(self._document, seed, width=width)

@@ -1,4 +1,4 @@
-"""Scenarios: links, the disciplines on them, groups of flows, and how long to watch."""
+"""Scenarios: links, the disciplines on them, groups of flows, and the duration."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class ScenarioError(ValueError):
-    """What is wrong with a scenario: every problem on a line of its own, with file, line, field and valid values."""
+    """Problems of a scenario, one per line, with file, line, field and valid values."""
 
 
 class Scenario:
     """A scenario, read and checked.
 
-    ``text`` is TOML (see ``docs/reference/scenario.md``), ``file`` what messages call it, and ``settings`` are
+    ``text`` is TOML (see ``docs/reference/scenario.md``), ``file`` its name in messages, and ``settings`` are
     ``path=value`` strings applied before reading. ``parts`` are user-defined disciplines that it may name, classes or
     files; by default those that are registered (``fairdrop.register``). Raises ScenarioError.
     """
@@ -60,7 +60,7 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any], settings: Iterable[str] = ()) -> Scenario:
-        """A scenario of a dict with the fields of a scenario file: what ``tomllib`` makes of one. Raises ScenarioError.
+        """A scenario from a dict with the fields of a scenario file, as ``tomllib`` reads it. Raises ScenarioError.
 
         ``to_dict`` is another form, after defaults and in SI units.
         """
@@ -81,7 +81,7 @@ class Scenario:
 
     @property
     def file(self) -> str:
-        """What messages call it, and where paths in it begin."""
+        """Its name in messages, and the base of relative paths."""
         return self._file
 
     @property
@@ -144,8 +144,8 @@ class Scenario:
         """Simulate under each of ``disciplines`` (all when None) in the place of the scenario's own.
 
         The same seed gives the same sources under every discipline. ``trace``, ``resume`` and ``run_timeout`` are as in
-        ``run``; more disciplines and seeds may be asked for than were finished. ``with_model`` puts beside it what the
-        model of CHOKe says; raises NotModelledError, before anything is simulated, when that does not apply.
+        ``run``; more disciplines and seeds may be asked for than were finished. ``with_model`` adds the results of
+        the model of CHOKe; raises NotModelledError, before anything is simulated, when that does not apply.
         """
         names = _names(disciplines)
         if names is None:
@@ -205,7 +205,7 @@ class Scenario:
     def model(
         self, *, survival: Literal["cbr", "poisson"] = "cbr", command: list[str] | None = None
     ) -> dict[str, Any]:
-        """What the model of CHOKe says of this scenario (see ``docs/reference/model.md``).
+        """The model of CHOKe for this scenario (see ``docs/reference/model.md``).
 
         Raises NotModelledError, with the reason, when the model does not describe it.
         """
@@ -336,7 +336,7 @@ def listed(name: str, values: Iterable[str], example: str) -> list[str]:
 
 
 def limit_s(run_timeout: str | float | None) -> float | None:
-    """How long a run may take, in seconds. Raises ScenarioError for what is no time above 0."""
+    """Time limit of a run, in seconds. Raises ScenarioError unless it is above 0."""
     if run_timeout is None:
         return None
     try:
@@ -363,7 +363,7 @@ def _check_count(name: str, value: object) -> None:
 
 
 def check_seed(value: object) -> None:
-    """Raises ScenarioError for what is no first seed."""
+    """Raises ScenarioError for an invalid first seed."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SEED:
         raise ScenarioError(f"seed = {value!r} is not valid; valid: a whole number from 0 to {_MOST_SEED}")
 

@@ -23,12 +23,12 @@ class Correlation:
 
     @property
     def least(self) -> float:
-        """How strong it is at least, 0 where the interval holds 0."""
+        """Lower bound of its strength, 0 where the interval holds 0."""
         return 0.0 if self.low <= 0.0 <= self.high else min(abs(self.low), abs(self.high))
 
     @property
     def most(self) -> float:
-        """How strong it is at most."""
+        """Upper bound of its strength."""
         return max(abs(self.low), abs(self.high))
 
 
@@ -37,7 +37,7 @@ class Sensitivity:
     """How an outcome goes with each parameter where the others are held.
 
     ``explained``: part of the variance of the outcome's ranks that the parameters' ranks explain together, R². Where it
-    is small the outcome does not rise or fall with them throughout, and the correlations tell little.
+    is small the outcome does not rise or fall with them throughout, and the correlations mean little.
     """
 
     correlations: Mapping[str, Correlation]

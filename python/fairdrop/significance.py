@@ -36,7 +36,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Tested:
-    """A difference of means with its interval, its test, and what such a test can show."""
+    """A difference of means with its interval, its test, and the smallest difference that the test can show."""
 
     difference: Estimate
     #: Chance of at least this difference where there is none. None with one value on each side, and where the steps of

@@ -82,7 +82,7 @@ typedef enum fairdrop_status {
     FAIRDROP_STATUS_REENTERED = -8,
 } fairdrop_status;
 
-// Why a packet was dropped. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
+// Cause of a drop. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
 // later.
 enum fairdrop_cause
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -116,8 +116,8 @@ enum fairdrop_cause
     // The arriving packet's label was above the fair rate (CSFQ).
     FAIRDROP_CAUSE_CSFQ = 12,
     // A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
-    // SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
-    // share, packets beyond the rounds of AFQ and Cebinae, traffic above AHAB's threshold).
+    // SFB's rate limit, COLLAR's limit of suspects, the excess over a fair share in BLACK, CARE and `FairDrop`, packets
+    // beyond the rounds of AFQ and Cebinae, traffic above AHAB's threshold).
     FAIRDROP_CAUSE_FILTER = 13,
     // The arriving packet's flow sent above the fair rate (AFD).
     FAIRDROP_CAUSE_AFD = 14,

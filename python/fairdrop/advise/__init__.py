@@ -1,4 +1,4 @@
-"""Which discipline for a link, with which parameters: compared and checked by simulation, within a time.
+"""The discipline that suits a link, with its parameters: compared and checked by simulation, within a time limit.
 
 >>> from fairdrop.advise import advise
 >>> advise("100mbit", "20ms..80ms", 50).choice.told  # doctest: +SKIP

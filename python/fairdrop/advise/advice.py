@@ -1,4 +1,4 @@
-"""Which discipline suits a link, with which parameters, and how sure that is."""
+"""The discipline that suits a link, with its parameters, and the confidence in it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def advise(
 
     ``rate`` is that of the link, ``rtt`` a round-trip time or two (``"20ms..80ms"``) between which those of the long
     flows lie. ``profile`` says what kind of link it is (``home``, ``campus``, ``satellite``, ``mobile``,
-    ``datacentre``); otherwise it is told from these. ``access`` is what the link is made of, for the commands.
+    ``datacentre``); otherwise it is derived from these. ``access`` is the kind of access, for the commands.
     ``target`` is what is wanted: ``delay`` (of those that send little, of short transfers, and the mean wait of long
     flows, the link well used), ``fairness`` (Jain's index, a sender that does not respond included) or ``throughput``.
 

@@ -1,4 +1,4 @@
-"""What advice says: the choice, those beside it, and what they did."""
+"""An answer of advice: the choice, its rivals, and their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairdrop.scenario import Scenario
 
 @dataclass(frozen=True)
 class Check:
-    """What a finalist did on a load, over seeds."""
+    """Result of a finalist on a load, over seeds."""
 
     load: str
     score: Estimate
@@ -33,7 +33,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Finalist:
-    """A discipline that went into the check, and what it did on each load there."""
+    """A discipline in the check, and its result on each load."""
 
     discipline: str
     #: ``defaults``, or ``for this link``.
@@ -47,14 +47,14 @@ class Finalist:
     worse: Estimate | None
     #: Whether it counts as being as good as the best.
     level: bool
-    #: What Linux is told, for each place where the queue may be; empty where it has no such qdisc.
+    #: Commands for Linux, for each place where the queue may be; empty where it has no such qdisc.
     commands: Sequence[Command]
     remark: str
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The choice, those that it was checked beside, and how sure it is."""
+    """The choice, the disciplines that it was checked against, and the confidence in it."""
 
     link: Link
     profile: str

@@ -18,7 +18,7 @@ from fairdrop.advise.trials import APART, Bench, Trial, speed
 
 @dataclass
 class Work:
-    """What is asked, and what there is left for it."""
+    """The request, and the effort and time left for it."""
 
     profile: Profile
     order: Sequence[str]
@@ -66,7 +66,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Found:
-    """What the trials showed."""
+    """Results of the trials."""
 
     #: Score of every candidate in the first look.
     looked: Mapping[str, float]

@@ -1,4 +1,4 @@
-"""Which of several settings is chosen: the best, and of those that are level with it the one that is deployed most."""
+"""The choice among several settings: of those level with the best, the most widely deployed one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Standing:
 
     @property
     def worse(self) -> Estimate | None:
-        """By which part its score is above that of the best; None for the best."""
+        """Relative excess of its score over the best; None for the best."""
         if self.behind is None:
             return None
         found = self.behind.difference
@@ -79,7 +79,7 @@ def standings(logs: Mapping[Setting, Sequence[float]]) -> list[Standing]:
 
 
 def chosen(found: Sequence[Standing], order: Sequence[str]) -> Standing:
-    """Of those that are level with the best the one that is deployed most."""
+    """The most widely deployed of those that are level with the best."""
     return min((one for one in found if one.is_level), key=lambda one: order.index(one.setting.discipline))
 
 

@@ -1,4 +1,4 @@
-"""The link that advice is asked for: its rate, its round-trip times and its long flows."""
+"""The link to advise on: its rate, its round-trip times and its long flows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Link:
 
 
 def read_link(rate_text: str, rtt_text: str, flows: int) -> Link:
-    """A link as a person writes it: ``100mbit``, ``20ms..80ms`` or ``50us``. Raises StudyError."""
+    """A link in the notation of the command: ``100mbit``, ``20ms..80ms`` or ``50us``. Raises StudyError."""
     try:
         rate_bps = _core.rate_bps(rate_text)
     except ValueError:
@@ -68,7 +68,7 @@ def read_link(rate_text: str, rtt_text: str, flows: int) -> Link:
 
 
 def seconds(text: str) -> float:
-    """A time as a person writes it; below 0 where it is none."""
+    """A time in the notation of the command; below 0 if it is invalid."""
     try:
         return float(_core.seconds(text))
     except ValueError:

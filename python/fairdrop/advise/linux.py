@@ -1,4 +1,4 @@
-"""How Linux is told of a choice: commands of ``tc``, with the options that the link needs."""
+"""Commands of ``tc`` for a choice, with the options that the link needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairdrop.advise.profiles import ACCESS, Profile
 #: Rates of a shaper in front of a slower link, as parts of that link's, so that the queue is in the shaper; and of one
 #: behind it, on the way down.
 UP, DOWN = 0.95, 0.9
-# CAKE's interval unless it is told another.
+# CAKE's interval by default.
 _CAKE_INTERVAL = 0.1
 _NOT_LINUX = {"afd": "Linux has no AFD; switches have", "drr": "Linux's drr needs a class for each flow"}
 _REMARKS = {
@@ -31,7 +31,7 @@ class Command:
 
 
 def remark(discipline: str) -> str:
-    """What is to be known of the qdisc, or why there is none."""
+    """A remark on the qdisc, or the reason why there is none."""
     if discipline not in _QDISCS and discipline != "cake":
         return _NOT_LINUX.get(discipline, "Linux has no such qdisc")
     return _REMARKS.get(discipline, "")

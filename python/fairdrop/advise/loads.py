@@ -1,4 +1,4 @@
-"""What flows over the link in a trial: long flows, short transfers, flows that send little, perhaps one that floods."""
+"""The traffic of a trial: long flows, short transfers, flows that send little, and in some a flood."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Load:
     mixed: bool = False
 
     def measured_s(self, trips: int) -> float:
-        """How long a trial of ``trips`` round trips is measured."""
+        """Measured duration of a trial of ``trips`` round trips."""
         sparse = _LEAST_SPARSE * self.profile.period_s(self.link) / self.profile.sparse_flows
         least = max(sparse, _LEAST_SHORT / self._short_a_second, self.profile.least_s)
         return round(trips * max(self.link.high_rtt_s, least / LEAST_TRIPS), 6)
@@ -56,7 +56,7 @@ class Load:
         return round(max(self.measured_s(trips) / 2, LEAST_TRIPS * self.link.high_rtt_s), 6)
 
     def effort(self, trips: int) -> float:
-        """What a trial costs, in simulated packets."""
+        """Cost of a trial, in simulated packets."""
         packets = (self.measured_s(trips) + self.warm_up_s(trips)) / self.link.packet_s
         # More flows are more memory, and so slower: by two thirds with 500 of them.
         each = (1 + _UNRESPONSIVE * self.unresponsive) * (1 + log10(self.link.flows) / 4)
@@ -64,7 +64,7 @@ class Load:
 
     @property
     def short_bytes(self) -> int:
-        """How long a short transfer is."""
+        """Size of a short transfer."""
         return min(_SHORT_BYTES, round(_SHORT_S * self.link.rate_bps / 8))
 
     @property
@@ -139,7 +139,7 @@ class Load:
 
 
 def loads_of(link: Link, profile: Profile) -> list[Load]:
-    """What a choice is judged on: the load that was asked for, a flood, and loads with other flows and round trips.
+    """The loads for a choice: the requested load, a flood, and loads with other flows and round trips.
 
     The first two are those of the first look.
     """

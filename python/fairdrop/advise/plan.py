@@ -1,4 +1,4 @@
-"""How many trials there are, and how long: decided by what they cost in simulated packets, never by a clock."""
+"""Number and length of the trials: determined by their cost in simulated packets, never by a clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Stage:
 
     @property
     def runs(self) -> int:
-        """How many there are."""
+        """Their number."""
         return (self.settings + 1) * self.seeds * len(self.loads)
 
 

@@ -1,4 +1,4 @@
-"""Kinds of links: who sends over them, how much waits at most, what is deployed there, and what the link is made of."""
+"""Kinds of links: senders, buffer, deployed disciplines, and kind of access."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Profile:
     access: str = "none"
 
     def buffer_packets(self, link: Link) -> int:
-        """What a FIFO holds: the bandwidth-delay product of the largest round trip (RFC 7928, 3.2), or the least."""
+        """Capacity of a FIFO: the bandwidth-delay product of the largest round trip (RFC 7928, 3.2), or the least."""
         return max(link.bdp_packets, self.least_buffer)
 
     def period_s(self, link: Link) -> float:
@@ -67,7 +67,7 @@ class Profile:
         return self.sparse_s or link.high_rtt_s
 
     def access_of(self, link: Link) -> str:
-        """What the link is made of, where nobody says."""
+        """The default kind of access."""
         return self.access or ("unknown" if link.rate_bps < _ADSL_BPS else "cable")
 
 
@@ -116,7 +116,7 @@ def profile_of(link: Link, name: str | None) -> tuple[Profile, str]:
 
 
 def access_of(link: Link, profile: Profile, name: str | None) -> str:
-    """What the link is made of. Raises StudyError."""
+    """The kind of access. Raises StudyError."""
     if name is not None and name not in ACCESS:
         raise StudyError(f"access = {name!r} is not valid{choices(name, ACCESS)}")
     return name or profile.access_of(link)

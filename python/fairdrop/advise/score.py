@@ -1,4 +1,4 @@
-"""What advice is after: a number for each run, less is better, and what is told of it."""
+"""The objective of advice: a score for each run, less is better, and its description."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LITTLE_TRIP, _LITTLE = 0.05, 0.1
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run is judged by."""
+    """The measures that a run is judged by."""
 
     #: 99th percentile of the waits of those that send little, and the part of their packets that is lost.
     sparse_wait_s: float

@@ -1,4 +1,4 @@
-"""How sure a choice is, in words that do not contradict it."""
+"""The confidence in a choice, in words that do not contradict it."""
 
 from __future__ import annotations
 

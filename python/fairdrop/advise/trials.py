@@ -1,4 +1,4 @@
-"""Trials of settings on loads, and what they cost."""
+"""Trials of settings on loads, and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RFC 7928, the IETF's guideline for AQM, as a campaign: what every discipline does with every kind of load.
+"""RFC 7928, the IETF's guideline for AQM, as a campaign: every discipline under every kind of load.
 
 >>> from fairdrop.characterize import characterize
 >>> characterize(["droptail", "fq_codel"], out="characterization", sections=["5.3"])  # doctest: +SKIP

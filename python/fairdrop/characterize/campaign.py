@@ -32,7 +32,7 @@ _MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is simulated: seeds of each point, and points of the sample that sensitivity is told from."""
+    """The amount of simulation: seeds of each point, and points of the sample for the sensitivity."""
 
     name: str
     seeds: int
@@ -64,7 +64,7 @@ def characterize(
     progress: bool = False,
     command: Sequence[str] | None = None,
 ) -> Scorecard:
-    """Simulate what RFC 7928 asks for under each of ``disciplines`` (all when None), into the folder ``out``.
+    """Simulate the campaign of RFC 7928 under each of ``disciplines`` (all when None), into the folder ``out``.
 
     ``sections`` are sections of the RFC, such as ``["5.3", "6"]``, or names of trials; all when None. ``seeds`` goes
     before the profile's, and the first is ``seed``. The folder has the scenarios, finished runs, and the scorecard as

@@ -1,4 +1,4 @@
-"""Disciplines that win nothing in a trial: those that shut out, starve, or leave the link idle, as verdicts have it."""
+"""Disciplines that win nothing in a trial: by the verdict they shut out, starve, or leave the link idle."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ABOUT, CSV, PARQUET = "characterization.json", "scorecard.csv", "scorecard.parqu
 
 
 class Scorecard:
-    """What a characterization found: rows, and what was asked."""
+    """Results of a characterization: rows, and the request."""
 
     def __init__(self, rows: Sequence[Row], about: Mapping[str, Any], folder: Path | None = None) -> None:
         self.rows = list(rows)

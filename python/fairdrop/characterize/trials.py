@@ -1,4 +1,4 @@
-"""What RFC 7928 asks for, section by section: scenarios, what is varied, what is measured."""
+"""The campaign of RFC 7928, section by section: scenarios, varied parameters, measures."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """What the RFC asks for and no run answers."""
+    """A question of the RFC that no run answers."""
 
     section: str
     what: str

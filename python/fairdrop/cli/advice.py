@@ -25,7 +25,7 @@ _UDP = "UDP at the link's rate"
 
 
 def advice_text(found: Advice, folder: str) -> str:
-    """The choice, how sure it is, those beside it, how Linux is told, and where the scenario is."""
+    """The choice, the confidence in it, its rivals, the commands for Linux, and the path of the scenario."""
     profile = PROFILES[found.profile]
     head = [
         str(found.link),

@@ -60,7 +60,7 @@ def add(parser: Parser) -> None:
     _add_selection(check)
     check.add_argument("--format", choices=["json", "text"], default="json", help="form of the stream (json)")
     check.add_argument(
-        "--decisions-only", action="store_true", help="which packets are dropped, marked and sent, and nothing else"
+        "--decisions-only", action="store_true", help="compare only drops, marks and departures"
     )
     check.add_argument(
         "--tolerance",

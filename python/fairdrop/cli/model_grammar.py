@@ -125,7 +125,7 @@ def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
 
     collar = names.add_parser("collar", help="TCP and constant-rate flows under COLLAR, and how steady it is")
     _add_sources(collar)
-    _number(collar, "--share", "what a suspect may send, as a part of s (0.9)", default=0.9)
+    _number(collar, "--share", "limit of a suspect, as a fraction of s (0.9)", default=0.9)
     _number(collar, "--target", "wait that the controller aims at, s (0.015)", default=0.015)
     _number(collar, "--buffer", "packets that fit (no limit)")
     _number(collar, "--variation", "squared variation of the shares of TCP flows within the memory (0.2)", default=0.2)

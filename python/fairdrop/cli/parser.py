@@ -108,7 +108,7 @@ _SIMULATION = (
     _RESUME,
     _RUN_TIMEOUT,
 )
-_OF_A_SWEEP = (_REPORT, _switch("--json", "print what study.json says on stdout"))
+_OF_A_SWEEP = (_REPORT, _switch("--json", "print the content of study.json on stdout"))
 _KINDS = ("scenario", "paper", "discipline", "congestion-control")
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -150,7 +150,7 @@ _COMMANDS = (
         (
             _SCENARIO,
             _disciplines("all"),
-            _switch("--with-model", "what the model of CHOKe says beside it; see `fairdrop model`"),
+            _switch("--with-model", "results of the model of CHOKe as well; see `fairdrop model`"),
             _switch("--live", "simulation and reality side by side, under the scenario's own discipline unless others "
                     "are named"),
             _CONGESTION,
@@ -173,9 +173,9 @@ _COMMANDS = (
         (
             _word("capture", metavar="CAPTURE", help="pcap or pcapng file, or - for standard input"),
             _word("--rate", metavar="RATE",
-                  help="rate of the link, such as 10mbit; by default 4/5 of what the capture offers"),
+                  help="rate of the link, such as 10mbit; by default 4/5 of the capture's load"),
             _word("--key", default="5tuple", choices=["5tuple", "src", "dst", "src-dst"],
-                  help="what makes a flow (5tuple)"),
+                  help="definition of a flow (5tuple)"),
             _word("--speed", type=float, default=1.0, metavar="FACTOR", help="run time faster (1)"),
             _word("--max-gap", default="60s", metavar="TIME", help="shorten silences to this (60s); none keeps them"),
             _word("--scenario", metavar="SCENARIO", help="take [queue] from this scenario"),
@@ -195,7 +195,7 @@ _COMMANDS = (
             _word("--out", metavar="DIR", help="data set and finished runs (sweeps/STUDY)"),
             _seeds_in_place_of("study"),
             _seed("the scenario's own"),
-            _switch("--resume", "go on with what --out has; refused if it has nothing"),
+            _switch("--resume", "continue with the runs in --out; refused if there are none"),
             _THREADS,
             _word("--dask", metavar="ADDRESS",
                   help="run on the workers of this scheduler, such as tcp://host:8786"),
@@ -230,7 +230,7 @@ _COMMANDS = (
             _AS_JSON,
             _switch("--all", "every measure, not only those that matter"),
             _switch("--exact", "compare every field of the runs; status 1 for any that differs"),
-            _switch("--quiet", "print nothing: the exit status tells"),
+            _switch("--quiet", "print nothing; the exit status is the outcome"),
         ),
         "What changed between two results. Exit status: 0 identical, 1 a significant difference, "
         "3 differences, none significant, 2 wrong input; with --exact 0 identical, 1 not.",
@@ -255,34 +255,34 @@ _COMMANDS = (
             _switch("--quiet", "no progress, no table"),
             _EXTENSION,
         ),
-        "Simulate what the IETF's guideline for AQM (RFC 7928) asks for, into a scorecard.",
+        "Simulate the campaign of the IETF's guideline for AQM (RFC 7928) into a scorecard.",
     ),
     _Command(
         "advise",
         "which discipline for a link, with which parameters",
         lab.advise,
         (
-            _word("--rate", required=True, metavar="RATE", help="of the link, such as 100mbit; 1mbit to 10gbit"),
+            _word("--rate", required=True, metavar="RATE", help="rate of the link, such as 100mbit; 1mbit to 10gbit"),
             _word("--rtt", required=True, metavar="TIME", help="round-trip times: 50ms or 20ms..80ms; 10us to 2s"),
             _word("--flows", required=True, type=_FLOWS, metavar="N", help="long flows at once, 1 to 10000"),
             _word("--target", default="delay", metavar="NAME",
-                  help="what is wanted: delay, fairness or throughput (delay)"),
+                  help="objective: delay, fairness or throughput (delay)"),
             _word("--profile", metavar="NAME",
-                  help="kind of link: home, campus, satellite, mobile or datacentre (told from rate, round trips and "
-                  "flows)"),
+                  help="kind of link: home, campus, satellite, mobile or datacentre (derived from rate, round trips "
+                  "and flows)"),
             _word("--access", metavar="NAME",
-                  help="what it is made of: cable, vdsl, adsl, ethernet, unknown or none (by profile and rate)"),
+                  help="kind of access: cable, vdsl, adsl, ethernet, unknown or none (by profile and rate)"),
             _disciplines("those of the profile, and extensions"),
             _word("--time", default="30s", metavar="TIME",
-                  help="when there is to be an answer; more gives a surer one (30s)"),
-            _word("--seed", type=_SEED, default=1, metavar="N", help="of the runs (1)"),
+                  help="time limit; a longer one gives a surer answer (30s)"),
+            _word("--seed", type=_SEED, default=1, metavar="N", help="seed of the runs (1)"),
             _word("--out", default="advice", metavar="DIR", help="scenario and finished runs (advice)"),
             _THREADS,
             _AS_JSON,
             _switch("--quiet", "no estimate of the time, no progress"),
             _EXTENSION,
         ),
-        "Find by simulation, within a time, which discipline suits a link, and how Linux is told.",
+        "Find by simulation, within a time limit, the discipline that suits a link, and the commands for Linux.",
     ),
     _Command("model", "solve the models of CHOKe", more=model_grammar.add_models),
     _Command(
@@ -296,7 +296,7 @@ _COMMANDS = (
             _seed("1"),
             _each("--set", dest="settings", metavar="PATH=VALUE", told="change every run"),
             _each("--papers", metavar="FOLDER", told="further papers, from a folder"),
-            _switch("--resume", "go on with what was asked last in --out"),
+            _switch("--resume", "continue the last request in --out"),
             _word("--out", default="reproduction", metavar="DIR", help="results, figures, page (reproduction)"),
             _THREADS,
             _switch("--list", "ids with their state"),
@@ -314,15 +314,15 @@ _COMMANDS = (
     ),
     _Command(
         "show",
-        "what the meters of a saved result found",
+        "readings of the meters of a saved result",
         commands.show,
         (
             _SAVED,
             _word("--export", choices=("flent",),
                   help="instead, write each run as a data file of Flent (NAME.flent.gz)"),
-            _word("--out", metavar="DIR", help="folder for what --export writes (the current one)"),
+            _word("--out", metavar="DIR", help="folder for the files of --export (the current one)"),
         ),
-        "Print links by group, what disciplines decide by, and TCP senders of a saved result.",
+        "Print links by group, values that disciplines decide by, and TCP senders of a saved result.",
     ),
     _Command(
         "list",
@@ -330,7 +330,7 @@ _COMMANDS = (
         commands.list_catalogue,
         (
             _word("name", nargs="?", metavar="NAME", help="all about this discipline or transport"),
-            _switch("--json", "all there is to know, as one JSON document"),
+            _switch("--json", "everything, as one JSON document"),
             _EXTENSION,
         ),
         "List disciplines by family and transports, a line each; with NAME parameters, source and page.",

@@ -25,7 +25,7 @@ _ABREAST = 4
 
 
 def result_text(result: Result) -> str:
-    """Means over seeds by discipline and group, what a reader should know before believing them, and the verdict."""
+    """Means over seeds by discipline and group, cautions about them, and the verdict."""
     groups = _means(
         result.groups.rows(),
         ("discipline", "group"),

@@ -66,7 +66,7 @@ def _finish(done: Sweep, options: Namespace) -> int:
 
 
 def ended(done: Sweep | Scorecard, options: Namespace) -> int:
-    """The exit status of many runs, once their problems are told and their report is written."""
+    """The exit status of many runs, once their problems are printed and their report is written."""
     tell_problems(done.problems)
     if options.report:
         done.report(options.report)

@@ -44,7 +44,7 @@ class CongestionControl(_core.CongestionControl):
     model_based: ClassVar[bool] = False
 
     def on_ack(self, ack: _core.Ack) -> None:
-        """An ACK has come: new or duplicate, in loss recovery or not. Sets ``cwnd``."""
+        """An ACK has arrived: new or duplicate, in loss recovery or not. Sets ``cwnd``."""
         if ack.may_grow:
             self.cwnd += 1.0 if self.cwnd < self.ssthresh else 1.0 / self.cwnd
 
@@ -68,7 +68,7 @@ class CongestionControl(_core.CongestionControl):
 
 
 class _Described(NamedTuple):
-    """What the simulator is told."""
+    """The description for the simulator."""
 
     name: str
     doc: str

@@ -1,4 +1,4 @@
-"""What the simulator is told of a user-defined class."""
+"""Description of a user-defined class for the simulator."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _codes(class_: type[Any]) -> Iterator[CodeType]:
 
 
 def identity(class_: type[Any], base: type[Any]) -> str:
-    """A hash of what the class is made of: the text of its file, or its compiled methods where there is none."""
+    """A hash of the class: the text of its file, or its compiled methods where there is none."""
     content = hashlib.sha256()
     for one in class_.__mro__[: class_.__mro__.index(base)]:
         content.update(_text(one))

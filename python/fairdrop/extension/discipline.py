@@ -51,7 +51,7 @@ class Discipline(_core.Discipline):
 
 
 class _Described(NamedTuple):
-    """What the simulator is told."""
+    """The description for the simulator."""
 
     name: str
     doc: str

@@ -31,7 +31,7 @@ _DATES = ("now", "today", "utcnow")
 
 
 def warnings(class_: type[Any], base: type[Any], name: str) -> list[str]:
-    """What in the text of a class makes two runs of one seed differ; none where there is no text."""
+    """Calls in the text of a class that make two runs of one seed differ; none where there is no text."""
     found: dict[str, str] = {}
     for one in class_.__mro__[: class_.__mro__.index(base)]:
         for line, call, instead in _calls(one, set()):

@@ -29,7 +29,7 @@ _registered: dict[str, Registered] = {}
 _DERIVED = "a class that derives from fairdrop.Discipline or fairdrop.CongestionControl"
 # Files that were read: path, hash of the content, what they hold.
 _files: dict[Path, tuple[str, list[_core.Extension]]] = {}
-# What is said of a class is kept until the process ends: it is said once.
+# Warnings about a class are kept until the process ends: each is given once.
 _parts: WeakKeyDictionary[Class, _core.Extension] = WeakKeyDictionary()
 
 

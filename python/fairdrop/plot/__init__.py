@@ -57,7 +57,7 @@ def shares(document: Json | Document, *, width: Width = "screen") -> Figure:
 
 
 def queue_over_time(document: Json | Document, seed: int | None = None, *, width: Width = "screen") -> Figure:
-    """Who sits in the queue over time, for one seed: the first when none is given."""
+    """The queue's packets by group over time, for one seed: the first when none is given."""
     from fairdrop.plot.queue_time import draw
 
     return draw(few_groups(document_of(document)), seed, size_of(width))
@@ -85,7 +85,7 @@ def sojourn(document: Json | Document, *, width: Width = "screen") -> Figure:
 
 
 def model(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
-    """What a model says: rates of flows, shares of arrivals, queue and link, or who is where in the queue."""
+    """Results of a model: rates of flows, shares of arrivals, queue and link, or positions in the queue."""
     from fairdrop.plot.models import draw
 
     return draw(document, size_of(width))

@@ -24,7 +24,7 @@ from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import shorten
 
 _NOTHING = "There is no run to show."
-#: Lines that are told apart in one panel.
+#: Lines that can be distinguished in one panel.
 MOST_LINES = 6
 _MOST_PANELS = 9
 # Room above the largest value that there can be, as a multiple of it.
@@ -66,7 +66,7 @@ def draw_lines(cells: Cells, over: str, by: str | None, across: str | None, size
 
 
 def _draw_apart(cells: Cells, over: str, by: str, keys: Sequence[Any], size: Size) -> Figure:
-    """A panel for each line, with the others in grey: more lines than these are not told apart in one."""
+    """A panel for each line, with the others in grey: more lines than these cannot be distinguished in one."""
     figure, flat = panels(len(keys), 2 if size.narrow else 4, 1.7, size, extra_in=0.8)
     lines = [[(at[over], found) for at, found in cells.points if at[by] == key] for key in keys]
     for axes, key, line in zip(flat, keys, lines, strict=True):

@@ -44,7 +44,7 @@ class Clauses:
         return f"{clause}; {whose} is {fair_text(subject)} of the link"
 
     def none_holds(self, subject: Subject, untold: bool) -> str:
-        """What is told of all disciplines where none is seen to hold the senders."""
+        """The clause about all disciplines where none is seen to hold the senders."""
         begin = "These seeds do not tell whether a discipline here holds" if untold else "No discipline here holds"
         return f"{begin} {subject.phrase} to {_its(subject)} fair share ({fair_text(subject)} of the link)"
 

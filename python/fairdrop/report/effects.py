@@ -72,7 +72,7 @@ class Effect:
 
     @property
     def fails(self) -> bool:
-        """Whether one of the three is told not to be so."""
+        """Whether one of the three is known not to hold."""
         wrong = any(one not in (None, FAIR, UNTOLD) for one in (self.sender, self.others, self.link))
         return wrong or bool(self.shut_out or self.over or self.starves)
 

@@ -1,4 +1,4 @@
-"""Which senders the document is about, told from transports and numbers, never from a group's name."""
+"""The senders that the document is about, found by transports and numbers, never by a group's name."""
 
 from __future__ import annotations
 

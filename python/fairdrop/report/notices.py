@@ -1,4 +1,4 @@
-"""What a reader should know before believing the numbers."""
+"""Notices for readers of the numbers."""
 
 from __future__ import annotations
 

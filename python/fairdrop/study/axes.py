@@ -1,4 +1,4 @@
-"""Axes of a study: which values a field takes, and what their column is called."""
+"""Axes of a study: the values of a field, and the name of its column."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PACKETS = re.compile(r"(\d+)p")
 
 
 class StudyError(ValueError):
-    """What is wrong with a study, with field, value and what is valid."""
+    """Problem of a study, with field, value and valid values."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Axis:
         return "count" if all(isinstance(number, int) and number >= 0 for number in numbers) else "number"
 
     def value(self, level: Value) -> Any:
-        """What the column holds of a level."""
+        """Value of a level in the column."""
         if self.kind == "text":
             return _text(level)
         return level if self.kind == "switch" else plain(level, self.unit)

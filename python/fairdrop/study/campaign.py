@@ -1,4 +1,4 @@
-"""The runs of a study: which there are to do, which are done, and when a point has seeds enough."""
+"""The runs of a study: those to do, those done, and the rule for enough seeds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Job:
 
 @dataclass
 class Progressed:
-    """What is known of a point."""
+    """State of a point."""
 
     digest: str
     first_seed: int
@@ -51,7 +51,7 @@ class Progressed:
 
 
 class Campaign:
-    """Hands out jobs and takes back what became of them; every method may be called from several threads."""
+    """Hands out jobs and takes back their results; every method may be called from several threads."""
 
     def __init__(self, study: Study, store: Store, progress: Progress, shard: tuple[int, int] = (1, 1)) -> None:
         self.study = study

@@ -1,4 +1,4 @@
-"""Sweeps from Python: doing one, and what a finished one is good for."""
+"""Sweeps from Python: running one, and using a finished one."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Sweep:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader should know of points that are the same set-up."""
+        """Remarks on points that are the same set-up."""
         return remarks(self._about)
 
     @property

@@ -1,4 +1,4 @@
-"""What a reader is told of the disciplines, as the library's catalogue says it."""
+"""Texts about the disciplines for readers, from the library's catalogue."""
 
 from __future__ import annotations
 
