@@ -1,4 +1,4 @@
-"""Who sits in the queue over time."""
+"""The queue's packets by group over time."""
 
 from __future__ import annotations
 

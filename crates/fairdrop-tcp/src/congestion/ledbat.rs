@@ -23,7 +23,7 @@ pub struct LedbatParams {
     gain: f64,
     /// Minutes over which the least delay is that of the empty path.
     base_history: u16,
-    /// Delay samples of which the least is the current delay.
+    /// Number of recent delay samples; the least is the current delay.
     current_filter: u16,
     /// Largest excess of the window over the packets in flight.
     allowed_increase: f64,

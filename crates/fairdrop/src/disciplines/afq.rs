@@ -4,8 +4,8 @@
 //! As in bit-by-bit round robin each flow has a bid: the bytes it will have sent by the end of a packet, and no fewer than
 //! the round that is served. A packet waits in the FIFO of the round in which its bid falls, rounds being
 //! `bytes_per_round` bytes of each flow; one whose round lies `queues` ahead or more is dropped. When the FIFO of a round is
-//! empty, the next one is served. Bids are kept in a sketch of four rows of counters, of which the least is used, so that
-//! state does not grow with the number of flows; flows that share all their counters with others are served less.
+//! empty, the next one is served. Bids are kept in a sketch of four rows of counters; the least is used, so that state does
+//! not grow with the number of flows; flows that share all their counters with others are served less.
 //!
 //! Source: N. Sharma, M. Liu, K. Atreya, A. Krishnamurthy, "Approximating fair queueing on reconfigurable switches", NSDI
 //! 2018, from memory, beside two programs of others after it, in P4 and for ns-3, which have the same rules.

@@ -24,7 +24,7 @@ const LATE: Time = Time::from_ns(500_000);
 const PROBING: u32 = 320;
 const PHASES: usize = 8;
 
-/// Seeds tried for a phase to begin with, of which there are seven.
+/// Seeds tried for the first phase; there are seven phases.
 const SEEDS: u64 = 1000;
 
 /// Actions of a sender until the next ACK.
