@@ -168,8 +168,8 @@ impl<D: Disciplines> QueueConfig<D> {
         }
     }
 
-    /// Reads only the `[queue]` of a scenario text, for hosts that have no network. Returns the
-    /// text as well, settings applied.
+    /// Reads only the `[queue]` of a scenario text, for hosts that have no network. Returns the text as well, settings
+    /// applied.
     ///
     /// # Errors
     /// All problems, each with its line, field, value and valid values.

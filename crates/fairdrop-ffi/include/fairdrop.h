@@ -136,8 +136,8 @@ typedef uint8_t fairdrop_cause;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// The purpose a random number is drawn for. Each has a stream of its own, so that switching one feature off does
-// not shift what the others see.
+// The purpose a random number is drawn for. Each has its own stream, so that switching one feature off does not shift the
+// numbers of the others.
 enum fairdrop_stream
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint8_t

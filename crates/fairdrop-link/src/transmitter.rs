@@ -100,9 +100,8 @@ impl<O: Observer> Transmitter<O> {
         Self { observer, environment, pacer, sending: None }
     }
 
-    /// A packet arrives at `queue`; packets that the queue drops are added to `lost`. `hosts` looks up the hosts at the ends
-    /// of the
-    /// packet, for queues that share among hosts; `None`: its flow has both to itself.
+    /// A packet arrives at `queue`; packets that the queue drops are added to `lost`. `hosts` looks up the hosts at the
+    /// ends of the packet, for queues that share among hosts; `None`: its flow has both to itself.
     ///
     /// Returns when the transmitter will be done, if it was free and has started.
     #[inline(always)]

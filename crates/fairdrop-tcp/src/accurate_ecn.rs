@@ -109,10 +109,9 @@ impl Reconstruction {
     /// Packets marked since the last ACK, by the feedback of one that reports the arrival of `arrived` further segments of at
     /// most `mss` bytes. An ACK that reports no arrival may be an old one, and must not be passed (section 3.2.3.1).
     ///
-    /// Between two ACKs the count may have wrapped around. Without the option the largest count that this number of segments
-    /// allows is used (appendix A.2.1). With it the marked bytes give a lower bound on the packets (after appendix A.2.2, for
-    /// any
-    /// number of rounds; the RFC's factor for safety is for segments that are not full).
+    /// Between two ACKs the count may have wrapped around. Without the option the largest count that this number of
+    /// segments allows is used (appendix A.2.1). With it the marked bytes give a lower bound on the packets (after appendix
+    /// A.2.2, for any number of rounds; the RFC's factor for safety is for segments that are not full).
     pub fn take(&mut self, feedback: Feedback, arrived: u32, mss: u32) -> u32 {
         let least = u32::from(feedback.ace).wrapping_sub(self.marked) % ACE_VALUES;
         // Of less than `least` the sender has not counted all that arrived: the field goes before (section 3.2.2.5.2).

@@ -1,8 +1,7 @@
 //! Congestion controls, each in its own file, and the list of them.
 //!
 //! A control depends on the contract alone. To add one: its file, its line among the modules, and its place in the list at
-//! the
-//! end of this file.
+//! the end of this file.
 //!
 //! ```
 //! use fairdrop_tcp::congestion::{AckEvent, CongestionControl, LossEvent, Window};

@@ -1,5 +1,5 @@
-//! Reports to a control: the rate of delivery, and each lost segment
-//! (draft-ietf-ccwg-bbr-06, section 4.1; draft-cheng-iccrg-delivery-rate-estimation-02).
+//! Reports to a control: the rate of delivery, and each lost segment (draft-ietf-ccwg-bbr-06, section 4.1;
+//! draft-cheng-iccrg-delivery-rate-estimation-02).
 
 use fairdrop::Time;
 

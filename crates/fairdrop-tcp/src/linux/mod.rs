@@ -1,6 +1,6 @@
-//! A sender modelled on Linux 6.18, `era = "linux"`: loss recovery, timers, and the use of the window. Comments cite both the
-//! RFCs and the kernel; names of kernel functions are those of
-//! `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp_recovery.c`.
+//! A sender modelled on Linux 6.18, `era = "linux"`: loss recovery, timers, and the use of the window. Comments cite both
+//! the RFCs and the kernel; names of kernel functions are those of `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_timer.c`
+//! and `tcp_recovery.c`.
 //!
 //! The window is in whole segments, and congestion control is called through the contract of all controls: the value that a
 //! kernel's module receives as the window, a control receives as the flight size.

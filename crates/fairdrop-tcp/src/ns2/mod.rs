@@ -1,7 +1,6 @@
 //! Senders modelled on the agents of ns-2 (2.35). Tahoe, Reno and NewReno are the sender of [`rfc`](super::rfc) under the
-//! rules of ns-2
-//! (`reno.rs`), and so is any other congestion control in an era of ns-2. `Sack1` and `Vegas` are separate agents. Names of
-//! variables are those of ns-2's `tcp/tcp.cc`, `tcp-sack1.cc`, `scoreboard-rq.cc` and `tcp-vegas.cc`.
+//! rules of ns-2 (`reno.rs`), and so is any other congestion control in an era of ns-2. `Sack1` and `Vegas` are separate
+//! agents. Names of variables are those of ns-2's `tcp/tcp.cc`, `tcp-sack1.cc`, `scoreboard-rq.cc` and `tcp-vegas.cc`.
 
 mod agent;
 mod config;

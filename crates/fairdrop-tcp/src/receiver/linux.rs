@@ -1,7 +1,6 @@
 //! Acknowledgements modelled on the Linux kernel (`__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack`):
-//! every second
-//! segment, after a delay that follows the gaps between segments, and in phases of quick ACKs each segment; echoes of
-//! timestamps (RFC 7323, section 4), and reports of duplicates (RFC 2883).
+//! every second segment, after a delay that follows the gaps between segments, and in phases of quick ACKs each segment;
+//! echoes of timestamps (RFC 7323, section 4), and reports of duplicates (RFC 2883).
 
 use super::blocks::Blocks;
 use super::linux_state::{LEAST, LinuxReceiver};
@@ -21,8 +20,7 @@ impl Receiver {
     }
 
     /// A packet with this ECN field and number of bytes of data has arrived, where feedback is accurate. Returns whether an
-    /// ACK is
-    /// due at once.
+    /// ACK is due at once.
     pub fn count_marks(&mut self, ecn: Ecn, bytes: u32) -> bool {
         self.as_linux().marks.take(ecn, bytes)
     }

@@ -7,8 +7,7 @@ use core::num::NonZeroU64;
 const MOST_AT_ONCE: u32 = i32::MAX as u32;
 
 /// Time at which the next packet may leave. The remainder of each division is carried over, so that the rate is exact over
-/// any length
-/// of time.
+/// any length of time.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock {
     rate_bps: NonZeroU64,

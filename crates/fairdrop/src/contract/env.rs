@@ -66,10 +66,9 @@ pub trait Env<H> {
     /// The key of every hash that finds the state, the queue or the bins of a flow: 128 bits, the same in each call. Called
     /// once, at the first packet of a queue.
     ///
-    /// An attacker who knows it can choose flow numbers that all fall into one place of a table. A host that forwards packets
-    /// of others
-    /// takes it from the operating system's random source; a simulator returns zeros, with which results are those of the
-    /// conformance vectors.
+    /// An attacker who knows it can choose flow numbers that all fall into one place of a table. A host that forwards
+    /// packets of others takes it from the operating system's random source; a simulator returns zeros, with which results
+    /// are those of the conformance vectors.
     fn flow_key(&self) -> [u64; 2];
 
     /// The hosts at the ends of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). By

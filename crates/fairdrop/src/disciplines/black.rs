@@ -5,8 +5,7 @@
 //! counted in a list of `flows` places, in which it replaces the flow that was met longest ago. After `samples` draws a
 //! flow's count over their number estimates its share of the queue; the fraction of drawn packets of the arrival's flow
 //! estimates an equal share, like the hits of SRED. Until the next count is complete, an arrival of a listed flow with the
-//! share H above the fair one is dropped with probability (H - fair) / H. RED decides
-//! about the rest.
+//! share H above the fair one is dropped with probability (H - fair) / H. RED decides about the rest.
 //!
 //! Source: G. Chatranon, M. Labrador, S. Banerjee, "BLACK: detection and preferential dropping of high bandwidth
 //! unresponsive flows", IEEE ICC 2003. From memory: the article was not at hand.

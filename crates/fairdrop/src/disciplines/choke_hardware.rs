@@ -1,12 +1,12 @@
 //! CHOKe as a switch would build it: packets in one memory, linked lists of them in another, and a mark bit in place of
 //! removal. A model for studies of its cost; use [`crate::Choke`] to forward packets.
 //!
-//! Each FIFO is a linked list of entries in a list memory. A random address is drawn from it. A match sets the flag of
-//! the candidate's entry, frees the candidate's data at once, and leaves the entry to be discarded when it comes to
-//! the head. A draw can therefore meet an entry that is flagged, of another FIFO, or free; a parameter decides the effect.
-//! With several banks one address of each is drawn in parallel. Packets may be chopped into cells of one
-//! entry each, so that draws are by cells. Alternatively the packet itself carries the bit: it then stays in the queue until
-//! its turn to be sent, counts as waiting, and can be drawn again.
+//! Each FIFO is a linked list of entries in a list memory. A random address is drawn from it. A match sets the flag of the
+//! candidate's entry, frees the candidate's data at once, and leaves the entry to be discarded when it comes to the head. A
+//! draw can therefore meet an entry that is flagged, of another FIFO, or free; a parameter decides the effect. With several
+//! banks one address of each is drawn in parallel. Packets may be chopped into cells of one entry each, so that draws are
+//! by cells. Alternatively the packet itself carries the bit: it then stays in the queue until its turn to be sent, counts
+//! as waiting, and can be drawn again.
 //!
 //! Source: the article of R. Pan, B. Prabhakar, K. Psounis and others in IEEE Micro 21(3), 2001, "Implementation issues"
 //! and figure 10. The bit in the packet is that of their paper at INFOCOM 2000, section II.A. The `linux` draw is that of

@@ -167,8 +167,7 @@ impl CobaltState {
     }
 
     /// Decides on a departing packet, and drops or marks it; a packet that is not dropped goes to the link. `is_last`: no
-    /// other
-    /// waits in its queue.
+    /// other waits in its queue.
     #[inline]
     pub(super) fn settle<H, E: Env<H>>(
         &mut self,

@@ -2,8 +2,7 @@
 //!
 //! For each flow that RED has dropped recently it keeps the loss `p`, the flow's part `f` of the arrivals, and whether its
 //! valve is shut. The valve shuts when the loss is above RED's `max_p` and `f` is above TCP's possible share of the link at
-//! that loss. From then on all packets of the flow are dropped, until it has been silent for
-//! `back_off`.
+//! that loss. From then on all packets of the flow are dropped, until it has been silent for `back_off`.
 //!
 //! Source: K. Cho, "Flow-valve: embedding a safety-valve in RED", GLOBECOM 1999. The constants are those of its
 //! implementation in ALTQ (`altq_red.c`).

@@ -5,11 +5,10 @@
 //! now; it finishes at F = max(V, `F_prev`) + size / weight, and packets are sent in the order of F. None leaves later than
 //! in the fluid system by more than the longest packet takes on the link.
 //!
-//! V depends on the rate of the link. All work is O(log n) amortised: heaps of flows by the tag of their first packet,
-//! by the time at which they leave the fluid system, and by their share of the buffer. When it is full, the newest packet of
-//! the
-//! flow with the most packets over weight makes room, unless that is the arrival's own; the service that the fluid system has
-//! given that packet is not returned.
+//! V depends on the rate of the link. All work is O(log n) amortised: heaps of flows by the tag of their first packet, by
+//! the time at which they leave the fluid system, and by their share of the buffer. When it is full, the newest packet of
+//! the flow with the most packets over weight makes room, unless that is the arrival's own; the service that the fluid
+//! system has given that packet is not returned.
 //!
 //! A flow is remembered until its backlog in both systems is empty; there are twice as many records as packets that may wait.
 //! Should they be used up, packets of other flows overflow.

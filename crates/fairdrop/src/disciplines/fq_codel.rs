@@ -1,8 +1,8 @@
 //! FQ-CoDel: flows are hashed into queues that are served round-robin by bytes, and each queue is a [`CoDel`](super::codel).
 //!
 //! A queue that becomes backlogged is new, and is served before the old ones until it has sent `quantum` bytes: flows that
-//! send little do not wait for large ones. When the buffer is full, packets are dropped from the head of
-//! the queue with the most bytes, up to `drop_batch` of them and up to half of the queue.
+//! send little do not wait for large ones. When the buffer is full, packets are dropped from the head of the queue with the
+//! most bytes, up to `drop_batch` of them and up to half of the queue.
 //!
 //! The fattest queue comes from a heap, which costs O(log queues) whenever a queue's length changes. The RFC describes
 //! a scan over all queues at every overflow, and takes whole batches to make up for it; where queues hold a packet
@@ -78,8 +78,8 @@ impl Turns {
         }
     }
 
-    /// The queue in turn, and whether it is a new one. Queues that have used their credit up become the last
-    /// of the old ones (RFC 8290, 4.2). `first_short` is the first that a quantum did not help, in this departure.
+    /// The queue in turn, and whether it is a new one. Queues that have used their credit up become the last of the old
+    /// ones (RFC 8290, 4.2). `first_short` is the first that a quantum did not help, in this departure.
     #[inline]
     pub(crate) fn next<H, C, P, Q>(
         &mut self,

@@ -7,10 +7,9 @@
 //! The waiting time is that of the last departed packet, by its time stamp (RFC 8033, section 4.3 offers this as well as an
 //! estimate from the departure rate), and zero once the queue is empty.
 //!
-//! No timer is needed. Between calls neither the queue nor that waiting time changes, and only arrivals use the probability,
-//! so due updates are carried out, each as of its own time, at the beginning of a call. An update due at the very time of a
-//! call comes first. A host may call `tick` as well: the results are
-//! the same.
+//! No timer is needed. Between calls neither the queue nor that waiting time changes, and only arrivals use the
+//! probability, so due updates are carried out, each as of its own time, at the beginning of a call. An update due at the
+//! very time of a call comes first. A host may call `tick` as well: the results are the same.
 //!
 //! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional integral controller enhanced (PIE)", RFC 8033,
 //! 2017: sections 4 and 5, appendix A.

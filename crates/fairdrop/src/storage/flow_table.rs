@@ -26,11 +26,11 @@ pub struct FlowTable<S> {
 
 /// A hash of 64 bits under a key, in two steps.
 ///
-/// The first, a product of 128 bits folded in half, breaks up any pattern in the flows, to which linear probing is sensitive.
-/// The second is multiplicative with a random odd factor: any two numbers share a place with a probability of at most 2 in
-/// the number of places (M. Dietzfelbinger and others, "A reliable randomized algorithm for the
-/// closest-pair problem", Journal of Algorithms 25(1), 1997, section 2). It does not withstand an attacker who can observe
-/// places, for example by timing to the nanosecond; [`siphash`] would, at ten times the instructions.
+/// The first, a product of 128 bits folded in half, breaks up any pattern in the flows, to which linear probing is
+/// sensitive. The second is multiplicative with a random odd factor: any two numbers share a place with a probability of at
+/// most 2 in the number of places (M. Dietzfelbinger and others, "A reliable randomized algorithm for the closest-pair
+/// problem", Journal of Algorithms 25(1), 1997, section 2). It does not withstand an attacker who can observe places, for
+/// example by timing to the nanosecond; [`siphash`] would, at ten times the instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaceHash {
     mask: u64,
