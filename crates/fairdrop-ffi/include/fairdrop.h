@@ -58,6 +58,9 @@
 // Bytes of the longest packet: 16 MiB, well above what offloading to network cards puts together.
 #define FAIRDROP_MAX_LEN 16777216
 
+// Most waiting packets that a decision drops for one arrival.
+#define FAIRDROP_MOST_VICTIMS 32
+
 // Result of a call. Below 0 nothing was done, unless the function documents otherwise.
 typedef enum fairdrop_status {
     // Done.
@@ -184,6 +187,16 @@ typedef uint8_t fairdrop_stream;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// What is to become of an arrival.
+typedef enum fairdrop_action {
+    // It is queued.
+    FAIRDROP_ACTION_QUEUE = 0,
+    // It is marked (RFC 3168) and queued.
+    FAIRDROP_ACTION_MARK = 1,
+    // It is dropped.
+    FAIRDROP_ACTION_DROP = 2,
+} fairdrop_action;
+
 // What values a parameter takes.
 typedef enum fairdrop_kind {
     // A whole number from `low` to `high`.
@@ -211,6 +224,9 @@ typedef enum fairdrop_kind {
     // A rate from `low` to `high`, bit/s.
     FAIRDROP_KIND_RATE,
 } fairdrop_kind;
+
+// State of a decision. It lies at the beginning of the block given to `fairdrop_decision_init`, which must stay where it is.
+typedef struct fairdrop_decision fairdrop_decision;
 
 // A queue. It lies at the beginning of the block given to `fairdrop_init`, which must stay where it is.
 typedef struct fairdrop_queue fairdrop_queue;
@@ -327,6 +343,51 @@ typedef struct fairdrop_counters {
     // Zeros: counters of later versions take their places.
     uint64_t reserved[6];
 } fairdrop_counters;
+
+// A waiting packet, as far as a decision compares it.
+typedef struct fairdrop_waiting {
+    // Its flow, as in `fairdrop_packet`.
+    uint64_t flow;
+    // Its length on the wire, in bytes.
+    uint32_t len;
+} fairdrop_waiting;
+
+// The ring that an arrival finds.
+typedef struct fairdrop_ring {
+    // Handed to `packet`.
+    void *context;
+    // Reads the packet in slot `slot`, below `slots`, counted from the head. Returns false where the slot is empty, as in a ring
+    // whose packets are dropped in their places: a draw that meets it is made again. Must not call its decision.
+    bool (*packet)(void *context, uint32_t slot, struct fairdrop_waiting *waiting);
+    // Slots from the head to the tail, empty ones included.
+    uint32_t slots;
+    // Packets waiting in them.
+    uint32_t packets;
+    // Their bytes on the wire.
+    uint64_t bytes;
+    // Zeros, which the library checks: members of later versions take their places.
+    size_t reserved[2];
+} fairdrop_ring;
+
+// A waiting packet that is to be dropped.
+typedef struct fairdrop_victim {
+    // Its slot in the ring that the decision was given.
+    uint32_t slot;
+    // Cause of the drop.
+    fairdrop_cause cause;
+} fairdrop_victim;
+
+// A decision on one arrival.
+typedef struct fairdrop_decided {
+    // What is to become of the arrival.
+    enum fairdrop_action action;
+    // Cause of the mark or drop; without meaning where the arrival is queued.
+    fairdrop_cause cause;
+    // Waiting packets to drop: how many of `victim` are set.
+    size_t victims;
+    // These packets, each once.
+    struct fairdrop_victim victim[FAIRDROP_MOST_VICTIMS];
+} fairdrop_decided;
 
 // A discipline. The texts are constants.
 typedef struct fairdrop_discipline {
@@ -610,6 +671,40 @@ enum fairdrop_status fairdrop_for_each_waiting(struct fairdrop_queue *queue,
                                                void (*visit)(void *context,
                                                              const struct fairdrop_packet *packet),
                                                void *context);
+
+// Bytes that a decision with these parameters needs; 0 when there is no such decision, or the parameters do not go together
+// (see `error`). Decisions apart from a queue are those of `red`, `choke`, `chokew`, `ward` and `collar`.
+size_t fairdrop_decision_size(const struct fairdrop_params *params,
+                              struct fairdrop_error *error);
+
+// Makes a decision for an empty ring in `memory`, a block of `size` bytes, at least `fairdrop_decision_size(params)`, aligned to
+// `FAIRDROP_ALIGN`. Returns NULL when it cannot (see `error`). Of `host` it uses `context`, `random`, `seed`, `queue` and
+// `flow_key`, which only COLLAR needs; `dropped` may be NULL. The block must not be moved or copied; there is nothing to close.
+struct fairdrop_decision *fairdrop_decision_init(void *memory,
+                                                 size_t size,
+                                                 const struct fairdrop_params *params,
+                                                 const struct fairdrop_host *host,
+                                                 struct fairdrop_error *error);
+
+// Decides on a packet that arrives at `ring` at `now_ns`, and writes the decision to `decided`. The caller carries it out: drops the
+// packets of `victim`, then queues, marks or drops the arrival. When this returns below 0 nothing was decided:
+// `FAIRDROP_STATUS_BAD_ARGUMENT` for an `ecn` above 3, a `len` above `FAIRDROP_MAX_LEN`, more `packets` than `slots`.
+enum fairdrop_status fairdrop_decide(struct fairdrop_decision *decision,
+                                     const struct fairdrop_packet *packet,
+                                     const struct fairdrop_ring *ring,
+                                     uint64_t now_ns,
+                                     struct fairdrop_decided *decided);
+
+// The ring's packet `packet` was sent at `now_ns`, with `waiting` others behind it. Of the packet it reads `flow`, `len` and
+// `enqueued_ns`, the time of its arrival, which the caller keeps. COLLAR decides by what is sent; for the others it may be left out.
+enum fairdrop_status fairdrop_decision_sent(struct fairdrop_decision *decision,
+                                            const struct fairdrop_packet *packet,
+                                            uint32_t waiting,
+                                            uint64_t now_ns);
+
+// The transmitter is free at `now_ns` and nothing waits: averages of RED, CHOKe and CHOKeW decay from then on.
+enum fairdrop_status fairdrop_decision_idle(struct fairdrop_decision *decision,
+                                            uint64_t now_ns);
 
 // Number of disciplines.
 size_t fairdrop_discipline_count(void);

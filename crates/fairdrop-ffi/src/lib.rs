@@ -7,6 +7,7 @@
 
 mod arena;
 mod catalogue;
+mod decision;
 mod hash;
 #[cfg(feature = "panic-handler")]
 mod panic_handler;
@@ -20,6 +21,10 @@ pub use arena::FAIRDROP_ALIGN;
 pub use catalogue::{
     Discipline, Kind, Parameter, fairdrop_cause_count, fairdrop_cause_name, fairdrop_discipline_at,
     fairdrop_discipline_count, fairdrop_parameter_at, fairdrop_parameter_valid, fairdrop_parameter_word,
+};
+pub use decision::{
+    Action, Decided, Decision, FAIRDROP_MOST_VICTIMS, Ring, Victim, Waiting, fairdrop_decide,
+    fairdrop_decision_idle, fairdrop_decision_init, fairdrop_decision_sent, fairdrop_decision_size,
 };
 pub use hash::fairdrop_hash;
 pub use params::{

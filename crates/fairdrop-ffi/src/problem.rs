@@ -49,13 +49,28 @@ pub enum Problem<'a> {
     NotText(&'static str),
     Argument(&'static str, u64, &'static str),
     Discipline(&'a str),
-    Parameter { name: &'a str, discipline: &'static str },
-    Ambiguous { name: &'a str, tables: [&'static str; 2] },
-    Value { name: &'static str, value: Shown<'a>, kind: Kind },
+    Parameter {
+        name: &'a str,
+        discipline: &'static str,
+    },
+    Ambiguous {
+        name: &'a str,
+        tables: [&'static str; 2],
+    },
+    Value {
+        name: &'static str,
+        value: Shown<'a>,
+        kind: Kind,
+    },
     Refused(ParamError),
-    Room { needed: usize, given: usize },
+    Room {
+        needed: usize,
+        given: usize,
+    },
     Misaligned,
     NotReady(&'static str),
+    /// The discipline is not a decision apart from its queue.
+    Undecided,
 }
 
 /// A value as its caller gave it.
@@ -82,7 +97,7 @@ impl Problem<'_> {
     pub const fn status(&self) -> Status {
         match self {
             Self::Null(_) | Self::NotText(_) | Self::Argument(..) => Status::BadArgument,
-            Self::Discipline(_) => Status::UnknownDiscipline,
+            Self::Discipline(_) | Self::Undecided => Status::UnknownDiscipline,
             Self::Parameter { .. } | Self::Ambiguous { .. } => Status::UnknownParameter,
             Self::Value { .. } | Self::Refused(_) => Status::BadValue,
             Self::Room { .. } => Status::NoRoom,
@@ -134,6 +149,9 @@ impl fmt::Display for Problem<'_> {
             Self::Refused(error) => write!(f, "{error}"),
             Self::Room { needed, given } => write!(f, "the block has {given} bytes, {needed} are needed"),
             Self::Misaligned => write!(f, "the block is not aligned to {} bytes", crate::FAIRDROP_ALIGN),
+            Self::Undecided => {
+                f.write_str("this discipline keeps its own queue; decisions are those of red, choke, chokew, ward, collar")
+            }
             Self::NotReady(made_by) => write!(f, "this was not made by {made_by}"),
         }
     }

@@ -195,7 +195,7 @@ impl From<&fairdrop::Packet<u64>> for Packet {
 }
 
 impl Packet {
-    fn meta(&self) -> Option<Meta> {
+    pub(crate) fn meta(&self) -> Option<Meta> {
         let ecn = match self.ecn {
             0 => Ecn::NotCapable,
             1 => Ecn::Ect1,

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod c_programs;
+mod decisions;
 mod header;
 mod host;
 mod interface;

@@ -28,6 +28,7 @@ fn the_header_is_that_of_the_code() {
         "problem.rs",
         "params.rs",
         "queue.rs",
+        "decision.rs",
         "catalogue.rs",
         "hash.rs",
         "plugin.rs",
@@ -43,6 +44,7 @@ fn the_header_is_that_of_the_code() {
         ("ADMIT", i64::from(fairdrop_ffi::FAIRDROP_ADMIT)),
         ("ALIGN", fairdrop_ffi::FAIRDROP_ALIGN as i64),
         ("MAX_LEN", i64::from(fairdrop_ffi::FAIRDROP_MAX_LEN)),
+        ("MOST_VICTIMS", fairdrop_ffi::FAIRDROP_MOST_VICTIMS as i64),
     ] {
         assert!(generated.contains(&format!("#define FAIRDROP_{name} {value}\n")), "{name} in cbindgen.toml");
     }

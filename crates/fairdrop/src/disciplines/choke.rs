@@ -267,8 +267,8 @@ impl ChokeDecision {
 
     #[inline(always)]
     fn settle<H>(&mut self, decision: Option<DropCause>, meta: &Meta, queue: &mut impl Waiting<H>) -> Action {
-        let Self { params, state, stats, .. } = self;
-        settle(state, stats, decision, &params.red, meta, || queue.has_room(params.red.limit))
+        let Self { params, state: average, stats, .. } = self;
+        settle(average, stats, decision, &params.red, meta, || queue.has_room(params.red.limit))
     }
 
     /// A waiting packet of `len` bytes was transmitted.
@@ -423,9 +423,9 @@ impl ChokeDecision {
         queue: &mut impl Waiting<H>,
         env: &mut E,
     ) -> Option<DropCause> {
-        let (red, state, stats) = (&self.params.red, &mut self.state, &mut self.stats);
-        state.sample(red, queue.packets());
-        if state.below_min_th(red) {
+        let (red, average, stats) = (&self.params.red, &mut self.state, &mut self.stats);
+        average.sample(red, queue.packets());
+        if average.below_min_th(red) {
             return None;
         }
         if let Some(candidate) = queue.draw_candidate(env) {
@@ -439,7 +439,7 @@ impl ChokeDecision {
         } else {
             stats.stuck_draws += 1;
         }
-        state.common_decision(red, env)
+        average.common_decision(red, env)
     }
 
     /// Decision on an arrival with any number of candidates, from anywhere, before or after RED.

@@ -191,11 +191,11 @@ impl ChokeWDecision {
                 decision = Some(DropCause::MatchArriving);
             }
         }
-        let Self { params: ChokeWParams { red, with_red, .. }, state, stats, .. } = self;
+        let Self { params: ChokeWParams { red, with_red, .. }, state: average, stats, .. } = self;
         if *with_red && decision.is_none() {
-            decision = state.decision(red, waiting, meta.len, env);
+            decision = average.decision(red, waiting, meta.len, env);
         }
-        settle(state, stats, decision, red, meta, || queue.has_room(red.limit))
+        settle(average, stats, decision, red, meta, || queue.has_room(red.limit))
     }
 
     decision_calls!();

@@ -471,8 +471,8 @@ impl<H, S: Storage<Slot<H>>> RedQueue<H, S> {
         packet: Packet<H>,
         env: &mut E,
     ) -> bool {
-        let Self { state, fifo, stats } = self;
-        let action = settle(state, stats, decision, params, &packet.meta, || fifo.has_room(params.limit));
+        let Self { state: average, fifo, stats } = self;
+        let action = settle(average, stats, decision, params, &packet.meta, || fifo.has_room(params.limit));
         carry_out(action, packet, fifo, env)
     }
 
@@ -577,11 +577,15 @@ macro_rules! decided_queue_calls {
 }
 pub(super) use decided_queue_calls;
 
-/// What becomes of an arrival for the cause given, and counts it: dropped; where the cause is RED's and the packet is
+/// Decides on an arrival for the cause given, and counts it: dropped; where the cause is RED's and the packet is
 /// ECN-capable, marked, but dropped when the buffer is full; queued when there is no cause.
 #[inline(always)]
+#[expect(
+    clippy::collapsible_match,
+    reason = "a mark without room is an overflow, not the drop of the arm below"
+)]
 pub(crate) fn settle(
-    state: &mut RedState,
+    average: &mut RedState,
     stats: &mut Stats,
     decision: Option<DropCause>,
     params: &RedParams,
@@ -603,7 +607,7 @@ pub(crate) fn settle(
         }
     }
     count_drop(stats, meta.len, DropCause::Overflow);
-    state.overflowed();
+    average.overflowed();
     Action::Drop(DropCause::Overflow)
 }
 
@@ -628,12 +632,12 @@ impl RedDecision {
     /// What becomes of an arrival at `queue`.
     #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
-        let Self { params, state, stats } = self;
+        let Self { params, state: average, stats } = self;
         stats.arrived.packets += 1;
-        state.update(params, queue.packets(), env.now());
-        let decision = state.decision(params, queue.packets(), meta.len, env);
+        average.update(params, queue.packets(), env.now());
+        let decision = average.decision(params, queue.packets(), meta.len, env);
         stats.arrived.bytes += u64::from(meta.len);
-        settle(state, stats, decision, params, meta, || queue.has_room(params.limit))
+        settle(average, stats, decision, params, meta, || queue.has_room(params.limit))
     }
 
     decision_calls!();
