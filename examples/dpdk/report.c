@@ -73,7 +73,7 @@ bool report(const struct options *options, const struct path *paths, unsigned co
             text_causes(path, "marked", queue_marked);
         }
     }
-    puts(options->json ? "]}" : "");
+    if (options->json) puts("]}");
     fflush(stdout);
     return whole;
 }
