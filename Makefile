@@ -244,6 +244,9 @@ test-c: .venv/dev ## the installed library under C, C++ and Go programs, its int
 c-abi: .venv/dev ## crates/fairdrop-ffi/interface.txt, after additions to the C interface; names what breaks programs
 	$(BIN)/python scripts/c_abi.py --write
 
+test-dpdk: .venv/dev ffi ## the forwarder of examples/dpdk on DPDK's virtual devices (half a minute; Debian's libdpdk-dev)
+	$(BIN)/python -m pytest -rs tests/dpdk
+
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::
 

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <time.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -90,21 +90,24 @@ static void send_leaving(struct path *path) {
 /* Lets the transmitter and the timer do, each at its time, what was due until now. */
 static void advance(struct path *path, const struct options *options, uint64_t now) {
     struct queue *queue = &path->queue;
+    uint64_t deadline = queue_deadline(queue);
     for (;;) {
-        uint64_t deadline = queue_deadline(queue);
         struct rte_mbuf *mbuf;
         if (unlikely(deadline <= now && (path->idle || deadline <= path->free_at))) {
             fairdrop_tick(queue->fair, deadline);
             /* Now a shaper may give what it held back. */
             if (path->idle) path->free_at = RTE_MAX(path->free_at, deadline);
             path->idle = false;
+            deadline = queue_deadline(queue);
             continue;
         }
         if (path->idle || path->free_at > now || (options->hold > 0 && queue->waiting <= options->hold)) return;
         mbuf = queue_dequeue(queue, path->free_at);
         if (mbuf == NULL) {
             path->idle = true;
-            return;
+            /* Or the shaper holds back from now on. */
+            deadline = queue_deadline(queue);
+            continue;
         }
         if (options->rate_bps > 0)
             path->free_at += time_of(rte_pktmbuf_pkt_len(mbuf), options->rate_bps, &path->rest);
@@ -156,15 +159,24 @@ static unsigned step(struct path *path, const struct options *options, unsigned 
     return count;
 }
 
-static double seconds_of(const struct options *options, const struct path *paths, unsigned count) {
-    uint64_t latest = 0;
-    if (options->offered_bps == 0) return (double)now_ns() / NS_PER_S;
-    for (unsigned at = 0; at < count; ++at) latest = RTE_MAX(latest, paths[at].arrived_at);
-    return (double)latest / NS_PER_S;
+static double processor_seconds(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / NS_PER_S;
 }
 
-static void run(const struct options *options, struct path *paths, unsigned count) {
+static bool show(const struct options *options, const struct path *paths, unsigned count, double began) {
+    struct duration duration = {.processor = processor_seconds() - began};
+    uint64_t latest = options->offered_bps > 0 ? 0 : now_ns();
+    for (unsigned at = 0; at < count; ++at) latest = RTE_MAX(latest, paths[at].arrived_at);
+    duration.clock = (double)latest / NS_PER_S;
+    return report(options, paths, count, duration);
+}
+
+/* Returns whether every packet is accounted for. */
+static bool run(const struct options *options, struct path *paths, unsigned count) {
     uint64_t left = options->packets > 0 ? options->packets : UINT64_MAX;
+    double began = processor_seconds();
     now_ns();
     while (!ending && left > 0) {
         unsigned came = 0;
@@ -177,9 +189,10 @@ static void run(const struct options *options, struct path *paths, unsigned coun
         if (options->offered_bps > 0 && came == 0) break;
         if (unlikely(asked)) {
             asked = 0;
-            report(options, paths, count, seconds_of(options, paths, count));
+            show(options, paths, count, began);
         }
     }
+    return show(options, paths, count, began);
 }
 
 static void open_port(uint16_t port, struct rte_mempool *pool) {
@@ -272,8 +285,7 @@ int main(int count, char **words) {
     }
     take_signals();
     fprintf(stderr, "forward: %u port(s), %s\n", ports, options.discipline);
-    run(&options, paths, ports);
-    whole = report(&options, paths, ports, seconds_of(&options, paths, ports));
+    whole = run(&options, paths, ports);
     for (unsigned at = 0; at < ports; ++at) {
         queue_end(&paths[at].queue);
         rte_eth_dev_stop(ids[at]);

@@ -22,7 +22,12 @@ struct path {
     fairdrop_count received, sent, unsent;
 };
 
+/* Seconds that the forwarder has run: of the clock it goes by, and of the processor. */
+struct duration {
+    double clock, processor;
+};
+
 /* Prints the counters; returns whether every packet is accounted for. */
-bool report(const struct options *options, const struct path *paths, unsigned count, double seconds);
+bool report(const struct options *options, const struct path *paths, unsigned count, struct duration duration);
 
 #endif

@@ -40,11 +40,11 @@ static void json_causes(const struct path *path, const char *what, causes of) {
     printf("}");
 }
 
-bool report(const struct options *options, const struct path *paths, unsigned count, double seconds) {
+bool report(const struct options *options, const struct path *paths, unsigned count, struct duration duration) {
     bool whole = true;
     if (options->json)
-        printf("{\"discipline\": \"%s\", \"rate_bps\": %" PRIu64 ", \"seconds\": %.9f, \"paths\": [", options->discipline,
-               options->rate_bps, seconds);
+        printf("{\"discipline\": \"%s\", \"rate_bps\": %" PRIu64 ", \"seconds\": %.9f, \"cpu_seconds\": %.9f, \"paths\": [",
+               options->discipline, options->rate_bps, duration.clock, duration.processor);
     for (unsigned at = 0; at < count; ++at) {
         const struct path *path = paths + at;
         fairdrop_count dropped = total(path, queue_dropped), marked = total(path, queue_marked);

@@ -13,7 +13,10 @@ LIBRARY = ROOT / "target" / "c" / "libfairdrop_ffi.a"
 @pytest.fixture(scope="session")
 def forward() -> Path:
     """The forwarder, built with warnings as errors."""
-    if shutil.which("pkg-config") is None or subprocess.run(["pkg-config", "--exists", "libdpdk"], check=False).returncode:
+    if (
+        shutil.which("pkg-config") is None
+        or subprocess.run(["pkg-config", "--exists", "libdpdk"], check=False).returncode
+    ):
         pytest.skip("pkg-config finds no libdpdk here (Debian package libdpdk-dev)")
     assert LIBRARY.exists(), f"{LIBRARY} is not there; make ffi builds it"
     command = ["make", "-C", ROOT / "examples" / "dpdk", "CFLAGS=-O3 -g -Werror"]
