@@ -59,18 +59,20 @@ def main() -> None:
     for _ in range(chosen.runs):
         for name, more in QUEUES.items():
             for case, options in CASES.items():
-                if case != "bare" or not more:
+                if case != "bare" or not more:  # bare forwarding lets nothing wait
                     runs[name][case].append(measured(chosen.core, chosen.packets, [*options, *more]))
     print(f"{processor()}; medians of {chosen.runs} runs of {chosen.packets} packets\n")
     for name in QUEUES:
         rates = {case: [rate for rate, _ in found] for case, found in runs[name].items() if found}
+        bare = statistics.median(rate for rate, _ in runs[next(iter(QUEUES))]["bare"])
         red = statistics.median(rates["rte_red"])
-        print(f"| {name} | Mpps | lowest to highest | of rte_red | dropped, % |\n| --- | --- | --- | --- | --- |")
+        columns = [name, "Mpps", "lowest to highest", "of bare", "of rte_red", "dropped, %"]
+        print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
         for case, found in rates.items():
             middle = statistics.median(found)
             dropped = statistics.median(lost for _, lost in runs[name][case])
             spread = f"{min(found):.1f} to {max(found):.1f}"
-            print(f"| {case} | {middle:.1f} | {spread} | {middle / red:.2f} | {dropped:.1f} |")
+            print(f"| {case} | {middle:.1f} | {spread} | {middle / bare:.2f} | {middle / red:.2f} | {dropped:.1f} |")
         print()
     if chosen.json:
         chosen.json.write_text(json.dumps(runs) + "\n", encoding="utf-8")

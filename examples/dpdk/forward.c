@@ -129,13 +129,17 @@ static unsigned step(struct path *path, const struct options *options, unsigned 
     struct rte_mbuf *mbufs[BURST];
     unsigned count = rte_eth_rx_burst(path->in, 0, mbufs, (uint16_t)most);
 
+    for (unsigned at = 0; at < count; ++at) {
+        rte_prefetch0(rte_pktmbuf_mtod(mbufs[at], void *));
+        /* Devices such as af_packet take the tag out, and frames are to leave as they came. */
+        if (unlikely(mbufs[at]->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)) rte_vlan_insert(&mbufs[at]);
+    }
     path->received.packets += count;
     path->received.bytes += bytes_of(mbufs, 0, count);
     if (options->kind == KIND_NONE) {
         if (count > 0) transmit(path, mbufs, count);
         return count;
     }
-    for (unsigned at = 0; at < count; ++at) rte_prefetch0(rte_pktmbuf_mtod(mbufs[at], void *));
     if (options->offered_bps > 0) {
         for (unsigned at = 0; at < count; ++at) {
             uint64_t bytes = rte_pktmbuf_pkt_len(mbufs[at]);

@@ -23,6 +23,9 @@ import pytest
 from processes import Work
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+EXAMPLE = ROOT / "examples" / "dpdk"
+LIBRARY = ROOT / "target" / "c" / "libfairdrop_ffi.a"
 # Without huge pages, hardware or files that other processes would meet.
 EAL = ["--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-l", str(min(os.sched_getaffinity(0)))]
 PATIENCE_S = 120
@@ -190,6 +193,23 @@ def test_marks_are_written_into_headers(forward: Path, tmp_path: Path, version: 
     assert 0 < count - path["queued"]["packets"] <= len(marked) <= count
 
 
+def test_flows_are_the_device_s_or_of_the_headers(forward: Path, tmp_path: Path) -> None:
+    """In fair queueing the fourth packet leaves second where it is of another flow than the three before."""
+    flags = {
+        kind: subprocess.run(["pkg-config", kind, "libdpdk"], capture_output=True, text=True, check=True).stdout.split()
+        for kind in ("--cflags", "--libs")
+    }
+    sources = [HERE / "flows.c", EXAMPLE / "queue.c", EXAMPLE / "options.c"]
+    includes = [f"-I{EXAMPLE}", f"-I{ROOT / 'crates' / 'fairdrop-ffi' / 'include'}"]
+    program = tmp_path / "flows"
+    command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", *flags["--cflags"], *includes, *sources, LIBRARY]
+    subprocess.run([*command, *flags["--libs"], "-o", program], timeout=PATIENCE_S, check=True)
+    done = subprocess.run([program, *EAL], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    places = dict(line.split() for line in done.stdout.splitlines())
+    assert places == {"same": "4", "ports": "2", "hashes": "2", "hash": "4", "without": "4"}
+
+
 def test_counters_on_a_signal(forward: Path) -> None:
     command = [forward, *EAL, *NULL, "--", "--discipline", "choke", "--json", "--rate", "1000000"]
     with Work(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as work, ended_late(work):
@@ -229,7 +249,7 @@ def test_interfaces_of_a_namespace(forward: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["came"] == list(range(len(found["came"]))) != []
+    assert found["came"] == [[number, 7 * (number % 2)] for number in range(400)]
     there, back = found["counters"]["paths"]
     assert there["sent"] == there["received"] == {"packets": len(found["came"]), "bytes": 200 * len(found["came"])}
     assert_nothing_is_lost(back)
@@ -277,7 +297,7 @@ def test_a_forgotten_separator(forward: Path) -> None:
 def test_help_names_every_option(forward: Path) -> None:
     done = run(forward, [], ["--help"])
     assert done.returncode == 0
-    text = (HERE.parents[1] / "examples" / "dpdk" / "options.c").read_text(encoding="utf-8")
+    text = (EXAMPLE / "options.c").read_text(encoding="utf-8")
     assert set(re.findall(r'name, "(--[\w-]+)"\) == 0', text)) - {"--help"} == set(
         re.findall(r"^  (--[\w-]+)", done.stdout, re.MULTILINE)
     )

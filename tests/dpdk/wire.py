@@ -1,7 +1,7 @@
 """In a network namespace: frames through two pairs of interfaces and the forwarder between them.
 
 usage: unshare --net python wire.py FORWARD EAL... -- OPTIONS...
-Prints how many frames were sent and which came out, and the forwarder's counters, as JSON.
+Prints which frames came out with what tag, and the forwarder's counters, as JSON.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -17,6 +18,8 @@ import frames
 
 FRAMES = 400
 PATIENCE_S = 60
+# Of the kernel: the tag of a frame is not in the frame, but beside it.
+SOL_PACKET, PACKET_AUXDATA, VLAN_VALID = 263, 8, 16
 
 
 def pair(near: str, far: str) -> None:
@@ -32,8 +35,16 @@ def pair(near: str, far: str) -> None:
 def listen(interface: str) -> socket.socket:
     found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     found.bind((interface, 0))
+    found.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
     found.settimeout(PATIENCE_S)
     return found
+
+
+def received(receiver: socket.socket) -> tuple[int, int]:
+    """The number of the next frame, and its tag, 0 where it has none."""
+    frame, beside, _, _ = receiver.recvmsg(65535, socket.CMSG_SPACE(20))
+    status, tag = struct.unpack_from("=I12xH", beside[0][2])
+    return frames.Seen(frame).number, tag if status & VLAN_VALID else 0
 
 
 def main() -> None:
@@ -49,9 +60,9 @@ def main() -> None:
         assert work.stderr is not None and any(line.startswith("forward: 2 port") for line in work.stderr)
         came = []
         for number in range(FRAMES):
-            sender.send(frames.udp(number % 7, number, 200))
+            sender.send(frames.udp(number % 7, number, 200, tagged=number % 2 == 1))
             # One at a time: no buffer on the way can be too small.
-            came.append(frames.Seen(receiver.recv(65535)).number)
+            came.append(received(receiver))
         work.send_signal(signal.SIGTERM)
         said, _ = work.communicate(timeout=PATIENCE_S)
     finally:
