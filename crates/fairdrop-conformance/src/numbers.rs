@@ -43,6 +43,8 @@ pub enum Numbers {
     Eighths,
     /// A quarter each of the lowest and of the highest number: draws that must be drawn again.
     Ends,
+    /// From 7/8 up: what happens without random drops, and must happen at last.
+    High,
 }
 
 /// The random numbers of a vector.
@@ -63,6 +65,7 @@ impl Dice {
             Numbers::Uniform => bits,
             Numbers::Eighths if matches!(stream, Stream::Candidate | Stream::Zombie) => bits,
             Numbers::Eighths => bits & (7 << 61),
+            Numbers::High => bits | (7 << 61),
             Numbers::Ends => match self.streams[stream as usize].next_u64() >> 62 {
                 0 => 0,
                 1 => u64::MAX,

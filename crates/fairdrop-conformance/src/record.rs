@@ -275,6 +275,14 @@ impl Recorder<'_> {
                 self.busy_until = Some(self.now);
             }
             Phase::Silence { ns } => self.advance(self.now + ns),
+            Phase::Poll { times, every_ns } => {
+                for _ in 0..times {
+                    self.advance(self.now + every_ns);
+                    if self.busy_until.is_none() {
+                        self.ask();
+                    }
+                }
+            }
             Phase::Drain => {
                 while let Some(next) = self.busy_until.or_else(|| self.held_until()) {
                     self.advance(next);

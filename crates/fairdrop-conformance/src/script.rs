@@ -58,6 +58,8 @@ pub enum Phase {
     Stall { arrivals: u32 },
     /// No arrivals for a time.
     Silence { ns: u64 },
+    /// No arrivals while a link that has nothing to send asks again and again.
+    Poll { times: u32, every_ns: u64 },
     /// Nothing arrives until nothing waits, and the link has asked in vain.
     Drain,
 }

@@ -14,7 +14,7 @@ use fairdrop_reference::reference_of;
 use fairdrop_reference::slow::{Arrival, Slow};
 
 /// Plays an event to the library alone.
-fn play(fast: &mut Bottleneck, event: &Event) -> Step {
+pub(crate) fn play(fast: &mut Bottleneck, event: &Event) -> Step {
     fast.world.now = Time::from_ns(event.time_ns);
     match event.action {
         Action::Enqueue { flow, len, class, ecn, label, .. } => {
@@ -31,9 +31,21 @@ fn play(fast: &mut Bottleneck, event: &Event) -> Step {
 
 /// Compares a reference with a vector; returns the first difference.
 fn compare(vector: &Vector, params: AnyParams, slow: &mut dyn Slow) -> Result<(), String> {
+    let mut fast = library(vector, params);
+    slow.set_hosts(&fast.world.hosts);
+    let mut bits = fast.world.bits.clone();
+    for event in &vector.events {
+        let step = play(&mut fast, event);
+        compare_event(event, &step, &fast, slow, &mut bits)
+            .map_err(|what| format!("event {}: {what}; {event:?}", event.event))?;
+    }
+    Ok(())
+}
+
+/// The library with the hosts and the random numbers of a vector.
+pub(crate) fn library(vector: &Vector, params: AnyParams) -> Bottleneck {
     let mut fast = Bottleneck::new(params, 0);
     fast.world.hosts = vector.header.hosts_by_flow();
-    slow.set_hosts(&fast.world.hosts);
     let mut numbers: BTreeMap<&str, VecDeque<u64>> = BTreeMap::new();
     for (stream, digits) in vector.events.iter().flat_map(|event| &event.random) {
         let bits = digits.iter().map(|digits| u64::from_str_radix(digits, 16).expect("hexadecimal digits"));
@@ -42,13 +54,7 @@ fn compare(vector: &Vector, params: AnyParams, slow: &mut dyn Slow) -> Result<()
     for (stream, bits) in numbers {
         fast.world.bits[stream_named(stream).expect("a stream") as usize] = Bits::Script(bits);
     }
-    let mut bits = fast.world.bits.clone();
-    for event in &vector.events {
-        let step = play(&mut fast, event);
-        compare_event(event, &step, &fast, slow, &mut bits)
-            .map_err(|what| format!("event {}: {what}; {event:?}", event.event))?;
-    }
-    Ok(())
+    fast
 }
 
 fn compare_event(
@@ -104,11 +110,11 @@ fn compare_event(
     slow.same_state(&fast.queue)
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors")
 }
 
-fn vector(path: &Path) -> Vector {
+pub(crate) fn vector(path: &Path) -> Vector {
     Vector::parse(&files::read(&folder().join(path)).unwrap()).unwrap()
 }
 

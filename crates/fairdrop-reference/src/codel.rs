@@ -2,6 +2,7 @@
 
 use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
 
+use crate::broken::Broken;
 use crate::compare::bytes;
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
@@ -17,6 +18,7 @@ pub struct CoDelModel {
     count: u32,
     lastcount: u32,
     dropping: bool,
+    broken: Option<Broken>,
 }
 
 impl CoDelModel {
@@ -31,7 +33,19 @@ impl CoDelModel {
             count: 0,
             lastcount: 0,
             dropping: false,
+            broken: None,
         }
+    }
+
+    /// The same with a mistake.
+    #[must_use]
+    pub fn broken(self, form: Broken) -> Self {
+        Self { broken: Some(form), ..self }
+    }
+
+    /// Whether this is one of these wrong forms.
+    fn is_any(&self, forms: &[Broken]) -> bool {
+        self.broken.is_some_and(|form| forms.contains(&form))
     }
 
     /// Section 5.6. Rounded down to whole nanoseconds; the last digit is put right where f64 is not enough.
@@ -57,16 +71,21 @@ impl CoDelModel {
     /// Section 5.6.
     fn dodequeue(&mut self, now: u64) -> (Option<Packet<u32>>, bool) {
         if self.queue.is_empty() {
-            self.first_above_time = 0;
+            if !self.is_any(&[Broken::CoDelKeepsClockWhenEmpty, Broken::FqCoDelKeepsClockWhenEmpty]) {
+                self.first_above_time = 0;
+            }
             return (None, false);
         }
         let packet = self.queue.remove(0);
         let sojourn = now - packet.enqueued.ns();
         let mut ok_to_drop = false;
-        if sojourn < self.params.target.ns()
-            || bytes(&self.queue) + self.elsewhere <= u64::from(self.params.mtu)
-        {
+        if sojourn < self.params.target.ns() {
             self.first_above_time = 0;
+        } else if bytes(&self.queue) + self.elsewhere <= u64::from(self.params.mtu) {
+            let keeps = self.is_any(&[Broken::CoDelKeepsClockAtLastPacket, Broken::CoDelKeepsClockWhenEmpty]);
+            if !(keeps && self.queue.is_empty()) {
+                self.first_above_time = 0;
+            }
         } else if self.first_above_time == 0 {
             self.first_above_time = now + self.params.interval.ns();
         } else if now >= self.first_above_time {
@@ -96,6 +115,9 @@ impl CoDelModel {
                 } else {
                     self.dropping = false;
                 }
+                if self.is_any(&[Broken::CoDelDropsOnce]) {
+                    break;
+                }
             }
         } else if ok_to_drop {
             if !self.mark(packet.as_mut()) {
@@ -105,7 +127,9 @@ impl CoDelModel {
             self.dropping = true;
             let delta = self.count - self.lastcount;
             self.count = 1;
-            if delta > 1 && i128::from(now) - self.drop_next < 16 * i128::from(self.params.interval.ns()) {
+            let intervals = if self.is_any(&[Broken::CoDelForgetsEarly]) { 8 } else { 16 };
+            let memory = intervals * i128::from(self.params.interval.ns());
+            if delta > 1 && i128::from(now) - self.drop_next < memory {
                 self.count = delta;
             }
             self.drop_next = self.control_law(i128::from(now));

@@ -3,6 +3,7 @@
 use fairdrop::disciplines::fq_codel::MtuBacklog;
 use fairdrop::{DropCause, FqCoDelParams, Packet};
 
+use crate::broken::Broken;
 use crate::codel::CoDelModel;
 use crate::drr::hashed;
 use crate::host::Queue;
@@ -22,6 +23,13 @@ impl FqCoDelModel {
         let count = params.queues as usize;
         let queues = (0..count).map(|_| CoDelModel::new(params.codel.clone())).collect();
         Self { params, queues, credits: vec![0; count], new: Vec::new(), old: Vec::new() }
+    }
+
+    /// The same with a mistake in each queue.
+    #[must_use]
+    pub fn broken(self, form: Broken) -> Self {
+        let queues = self.queues.into_iter().map(|queue| queue.broken(form)).collect();
+        Self { queues, ..self }
     }
 
     fn bytes(&self, queue: usize) -> u64 {

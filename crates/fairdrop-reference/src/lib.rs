@@ -13,4 +13,5 @@
 
 include!(concat!(env!("OUT_DIR"), "/references.rs"));
 
+pub use broken::Broken;
 pub use cases::{cases, reach};

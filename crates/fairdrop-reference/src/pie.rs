@@ -3,6 +3,7 @@
 
 use fairdrop::{AnyDiscipline, DropCause, MOST_UPDATES, Packet, PieParams, Stream};
 
+use crate::broken::Broken;
 use crate::compare::{bytes, close, unit};
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Random, Slow};
@@ -18,6 +19,7 @@ pub struct PieModel {
     burst_allowance: i64,
     pub accu_prob: f64,
     next_update: u64,
+    broken: Option<Broken>,
 }
 
 impl PieModel {
@@ -25,7 +27,14 @@ impl PieModel {
         let burst_allowance = params.max_burst.ns() as i64;
         let next_update = params.t_update.ns();
         let (qdelay, qdelay_old, drop_prob, accu_prob, queue) = (0.0, 0.0, 0.0, 0.0, Vec::new());
-        Self { params, queue, drop_prob, qdelay, qdelay_old, burst_allowance, accu_prob, next_update }
+        let broken = None;
+        Self { params, queue, drop_prob, qdelay, qdelay_old, burst_allowance, accu_prob, next_update, broken }
+    }
+
+    /// The same with a mistake.
+    #[must_use]
+    pub fn broken(self, form: Broken) -> Self {
+        Self { broken: Some(form), ..self }
     }
 
     pub fn timer(&mut self, now: u64) {
@@ -64,7 +73,7 @@ impl PieModel {
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.burst_allowance = (self.burst_allowance - self.params.t_update.ns() as i64).max(0);
-        if self.drop_prob == 0.0 && low {
+        if self.drop_prob == 0.0 && low && self.broken != Some(Broken::PieNeverRearms) {
             self.burst_allowance = self.params.max_burst.ns() as i64;
         }
         self.qdelay_old = self.qdelay;
@@ -85,10 +94,19 @@ impl PieModel {
 
     pub fn drop_early(&mut self, draw: &mut dyn FnMut() -> u64) -> bool {
         let reference = self.params.target.ns() as f64 / 1e9;
-        if self.burst_allowance > 0
-            || (self.qdelay_old < reference / 2.0 && self.drop_prob < 0.2)
-            || bytes(&self.queue) <= 2 * u64::from(self.params.mean_packet_size)
-        {
+        let low = self.qdelay_old < reference / 2.0;
+        let spared = match self.broken {
+            Some(Broken::PieSparesWhateverTheProbability) => low,
+            Some(Broken::PieNeverSparesLowDelay) => false,
+            _ => low && self.drop_prob < 0.2,
+        };
+        let (waiting, two) = (bytes(&self.queue), 2 * u64::from(self.params.mean_packet_size));
+        let few = match self.broken {
+            Some(Broken::PieCountsPackets) => self.queue.len() <= 2,
+            Some(Broken::PieDropsAtTwoPackets) => waiting < two,
+            _ => waiting <= two,
+        };
+        if self.burst_allowance > 0 || spared || few {
             return false;
         }
         if self.params.derandomise {
@@ -99,7 +117,7 @@ impl PieModel {
             if self.accu_prob < 0.85 {
                 return false;
             }
-            if self.accu_prob >= 8.5 {
+            if self.accu_prob >= 8.5 && self.broken != Some(Broken::PieHasNoLatestDrop) {
                 return true;
             }
         }

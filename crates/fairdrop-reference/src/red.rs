@@ -12,6 +12,7 @@ use fairdrop::{
     AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling, Stream, Time,
 };
 
+use crate::broken::Broken;
 use crate::compare::{bytes, unit};
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
@@ -96,18 +97,26 @@ pub struct Reference {
     pub idle_since: Option<Time>,
     /// Packets marked, by cause.
     pub marked: [u64; DropCause::COUNT],
+    broken: Option<Broken>,
 }
 
 impl Reference {
     pub fn new(scheme: Scheme) -> Self {
         let marked = [0; DropCause::COUNT];
-        Self { scheme, queue: Vec::new(), average: 0.0, count: -1, idle_since: Some(Time::ZERO), marked }
+        let idle_since = Some(Time::ZERO);
+        Self { scheme, queue: Vec::new(), average: 0.0, count: -1, idle_since, marked, broken: None }
+    }
+
+    /// The same with a mistake.
+    #[must_use]
+    pub fn broken(self, form: Broken) -> Self {
+        Self { broken: Some(form), ..self }
     }
 
     /// The transmitter is free and asks for a packet.
     pub fn dequeue(&mut self, now: Time) -> Option<Packet<u32>> {
         if self.queue.is_empty() {
-            if self.idle_since.is_none() {
+            if self.idle_since.is_none() || self.broken == Some(Broken::RedRestartsIdleClock) {
                 self.idle_since = Some(now);
             }
             return None;
@@ -226,10 +235,13 @@ impl Reference {
         self.average = (1.0 - red.w_q) * self.average + red.w_q * length;
     }
 
-    /// Takes over their average if it is the same to the `rounding`.
+    /// Takes over their average if it is the same to the `rounding`. A wrong form may have another, and keeps that.
     pub fn go_on_with(&mut self, theirs: Option<f64>, rounding: f64) -> Result<(), String> {
         let theirs = theirs.ok_or("no average")?;
         if (theirs - self.average).abs() > rounding {
+            if self.broken.is_some() {
+                return Ok(());
+            }
             return Err(format!("average {theirs:e}, should be {:e} to {rounding:e}", self.average));
         }
         self.average = theirs;
@@ -314,7 +326,7 @@ impl Reference {
         } else if red.gentle && avg < 2.0 * red.max_th {
             p_b = red.max_p + (1.0 - red.max_p) * (avg - red.max_th) / red.max_th;
         } else {
-            self.count = 0;
+            self.count = if self.broken == Some(Broken::RedForgetsCountWhenForced) { -1 } else { 0 };
             return Some(DropCause::RedForced);
         }
         if red.ns2_compat && self.count == -1 {

@@ -7,7 +7,7 @@ use crate::script::Phase::{Burst, Drain, Load, Silence, Stall};
 use crate::{Case, Numbers};
 
 pub(super) fn cases() -> Vec<Case> {
-    [codel(), cobalt(), pie(), dualpi2(), blue()].concat()
+    [codel(), cobalt(), pie(), pie_bounds(), dualpi2(), blue()].concat()
 }
 
 fn codel() -> Vec<Case> {
@@ -45,6 +45,43 @@ fn codel() -> Vec<Case> {
                 Drain,
                 Silence { ns: 400 * MS },
                 Burst { arrivals: 40 },
+                Drain,
+            ]),
+        of("behind", "A link that stood still while packets were being dropped: several drops are due at one departure.")
+            .phases(&[
+                Burst { arrivals: 40 },
+                Silence { ns: 20 * MS },
+                Stall { arrivals: 30 },
+                Silence { ns: 8 * MS },
+                Stall { arrivals: 15 },
+                Drain,
+            ]),
+        of("memory", "Dropping begins again nearly 16 intervals after the next drop was due, and goes on with the count; then later than that, and begins at 1.")
+            .phases(&[
+                Burst { arrivals: 45 },
+                Drain,
+                Silence { ns: 100 * MS },
+                Burst { arrivals: 45 },
+                Drain,
+                Silence { ns: 146 * MS },
+                Burst { arrivals: 45 },
+                Drain,
+                Silence { ns: 150 * MS },
+                Burst { arrivals: 45 },
+                Drain,
+            ]),
+        of("empty", "The last packet leaves late and the link then stands still: the interval begins anew with the next late packet.")
+            .set(&[("codel.mtu", "0B")])
+            .phases(&[
+                Burst { arrivals: 9 },
+                Silence { ns: 8_500_000 },
+                Stall { arrivals: 14 },
+                Drain,
+                Stall { arrivals: 14 },
+                Drain,
+                Burst { arrivals: 6 },
+                Silence { ns: 5_500_000 },
+                Stall { arrivals: 24 },
                 Drain,
             ]),
         of("ecn", "Capable packets are marked instead, and leave.")
@@ -95,24 +132,29 @@ fn cobalt() -> Vec<Case> {
     ]
 }
 
-fn pie() -> Vec<Case> {
-    let source = "RFC 8033, 4 and 5";
+/// Gains that use the whole range of probabilities.
+const HIGH: &[(&str, &str)] = &[("pie.alpha", "1"), ("pie.beta", "10")];
+
+fn quick_pie(name: &'static str, text: &'static str) -> Case {
     let quick = &[("pie.target", "3ms"), ("pie.t_update", "1ms"), ("pie.max_burst", "0s")];
-    let of = |name, text| case("pie", name, source, text).set(quick).limit(60);
-    let high = &[("pie.alpha", "1"), ("pie.beta", "10")];
+    case("pie", name, "RFC 8033, 4 and 5", text).set(quick).limit(60)
+}
+
+fn pie() -> Vec<Case> {
+    let of = quick_pie;
     let overload = &[Load { arrivals: 100, percent: 200 }, Drain, Load { arrivals: 30, percent: 150 }, Drain];
     vec![
         of("basic", "Probability by delay, scaled while it is small; updates are caught up with at the next event.")
             .phases(overload),
         of("gain", "Large gains: the whole range of probabilities, the increase of more than 2 % bounded.")
-            .set(high)
+            .set(HIGH)
             .phases(overload),
         of("coins", "Draws that often equal each other and the ends; a small queue is spared.")
-            .set(high)
+            .set(HIGH)
             .numbers(Numbers::Ends)
             .phases(overload),
         of("burst-allowance", "Nothing is dropped early for max_burst of congestion; it stays used up while the probability has not fallen to 0.")
-            .set(high)
+            .set(HIGH)
             .set(&[("pie.max_burst", "25ms")])
             .phases(&[
                 Load { arrivals: 60, percent: 250 },
@@ -121,8 +163,8 @@ fn pie() -> Vec<Case> {
                 Load { arrivals: 60, percent: 250 },
                 Drain,
             ]),
-        of("idle", "Idle periods of a few and of very many updates: the probability decays.")
-            .set(high)
+        of("idle", "Idle periods of a few, of hundreds and of thousands of updates: the probability decays.")
+            .set(HIGH)
             .phases(&[
                 Load { arrivals: 60, percent: 250 },
                 Drain,
@@ -132,22 +174,83 @@ fn pie() -> Vec<Case> {
                 Silence { ns: 200 * MS },
                 Load { arrivals: 25, percent: 200 },
                 Drain,
-                Silence { ns: 3_600_000 * MS },
+                Silence { ns: 3_000 * MS },
                 Load { arrivals: 30, percent: 200 },
             ]),
-        of("ticks", "The host calls at each deadline; nothing else differs.").set(high).phases(overload).ticks(),
+        of("ticks", "The host calls at each deadline; nothing else differs.").set(HIGH).phases(overload).ticks(),
         of("derandomise", "Random numbers are drawn only where the probabilities since the last drop add up to between 0.85 and 8.5.")
-            .set(high)
+            .set(HIGH)
             .set(&[("pie.derandomise", "true")])
             .phases(overload),
         of("uncapped", "No bound on the increase, and steeper scaling.")
             .set(&[("pie.cap", "false"), ("pie.steep", "true"), ("pie.alpha", "2"), ("pie.beta", "20")])
             .phases(overload),
         of("overload", "A full buffer: overflows, and a probability of 1.")
-            .set(high)
+            .set(HIGH)
             .limit(12)
             .lengths(LENGTHS)
             .phases(&[Load { arrivals: 150, percent: 400 }, Drain]),
+    ]
+}
+
+/// What arrivals are spared by, and what ends that.
+fn pie_bounds() -> Vec<Case> {
+    let of = quick_pie;
+    // No bound on the step, and a probability of 1 within a few updates.
+    let at_once = &[("pie.alpha", "20"), ("pie.beta", "0"), ("pie.cap", "false")];
+    vec![
+        of("burst-again", "The probability has fallen to 0 and the delay is low: the next congestion has the whole burst allowance, even at a probability of 1.")
+            .set(at_once)
+            .set(&[("pie.max_burst", "25ms")])
+            .phases(&[
+                Load { arrivals: 70, percent: 250 },
+                Drain,
+                Silence { ns: 150 * MS },
+                Load { arrivals: 80, percent: 250 },
+                Drain,
+            ]),
+        of("two-packets", "Nothing is dropped early while two mean packets' bytes wait, exactly or in many packets, even at a probability of 1.")
+            .set(at_once)
+            .set(&[("pie.target", "1ms"), ("pie.mean_packet_size", "1000B")])
+            .lengths(&[(1000, 2), (500, 3), (250, 1), (1500, 1)])
+            .phases(&[Load { arrivals: 160, percent: 200 }, Drain]),
+        of("low-delay", "Low delay spares arrivals at a probability below 0.2, and at no other.")
+            .set(at_once)
+            .numbers(Numbers::Ends)
+            .phases(&[
+                Load { arrivals: 40, percent: 250 },
+                Drain,
+                Silence { ns: 4 * MS },
+                Burst { arrivals: 15 },
+                Drain,
+                Silence { ns: 9 * MS },
+                Burst { arrivals: 15 },
+                Drain,
+                Silence { ns: 13 * MS },
+                Burst { arrivals: 15 },
+                Drain,
+                Silence { ns: 16 * MS },
+                Burst { arrivals: 15 },
+                Drain,
+                Silence { ns: 4 * MS },
+                Load { arrivals: 20, percent: 250 },
+            ]),
+        of("derandomise-latest", "Coins that drop nothing: an arrival is dropped when the probabilities since the last drop add up to 8.5. Spared arrivals add nothing.")
+            .set(HIGH)
+            .set(&[("pie.derandomise", "true")])
+            .numbers(Numbers::High)
+            .phases(&[
+                Load { arrivals: 60, percent: 300 },
+                Drain,
+                Silence { ns: 5 * MS },
+                Burst { arrivals: 15 },
+                Drain,
+                Silence { ns: 10 * MS },
+                Burst { arrivals: 15 },
+                Drain,
+                Silence { ns: 10 * MS },
+                Load { arrivals: 60, percent: 200 },
+            ]),
     ]
 }
 

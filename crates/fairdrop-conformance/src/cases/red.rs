@@ -3,7 +3,7 @@
 use fairdrop::Ecn;
 
 use super::{CLASSES, EVERY_ECN, LENGTHS, MS, case};
-use crate::script::Phase::{Burst, Drain, Load, Silence, Stall};
+use crate::script::Phase::{Burst, Drain, Load, Poll, Silence, Stall};
 use crate::{Case, Numbers};
 
 /// Thresholds that traffic of a few hundred packets crosses again and again.
@@ -16,7 +16,7 @@ pub(super) const EXACT: &[(&str, &str)] =
 const FLOYD: &str = "Floyd, Jacobson 1993";
 
 pub(super) fn cases() -> Vec<Case> {
-    [droptail(), red(), red_switches(), fred(), rio(), memory()].concat()
+    [droptail(), red(), red_idle(), red_switches(), fred(), rio(), memory()].concat()
 }
 
 fn droptail() -> Vec<Case> {
@@ -54,6 +54,36 @@ fn red() -> Vec<Case> {
         .set(&[("red.min_th", "2p"), ("red.max_th", "20p"), ("red.w_q", "0.25"), ("red.max_p", "0.6")])
         .phases(&[Load { arrivals: 90, percent: 130 }, Drain, Load { arrivals: 60, percent: 150 }]),
         of(
+            "count-after-forced",
+            "Floyd, Jacobson 1993, eq. 4",
+            "The average falls below max_th after forced drops: count, 0 after the last of them, is 1 at the next packet.",
+        )
+        .set(&[("red.min_th", "4p"), ("red.max_th", "6p"), ("red.w_q", "0.25"), ("red.max_p", "0.3")])
+        .phases(&[Load { arrivals: 150, percent: 220 }, Drain]),
+        of(
+            "first-packet",
+            FLOYD,
+            "Defaults of the average (w_q 0.002): a long queue under a low average drops nothing but what does not fit.",
+        )
+        .set(&[("red.min_th", "5p"), ("red.max_th", "15p")])
+        .limit(20)
+        .phases(&[Stall { arrivals: 60 }, Load { arrivals: 40, percent: 200 }, Drain]),
+        of(
+            "hard-limit",
+            FLOYD,
+            "The buffer is full while the average is between the thresholds: the limit is of the queue and not of the \
+             average, and an overflow resets count.",
+        )
+        .set(&[("red.min_th", "2p"), ("red.max_th", "25p"), ("red.w_q", "0.25"), ("red.max_p", "0.02")])
+        .limit(8)
+        .phases(&[Load { arrivals: 150, percent: 220 }, Drain]),
+    ]
+}
+
+fn red_idle() -> Vec<Case> {
+    let of = |case_name, source, text| case("red", case_name, source, text);
+    vec![
+        of(
             "idle",
             "Floyd, Jacobson 1993, section 4",
             "Idle periods of many lengths: the average decays by (1 - w_q)^m, m whole packet times, and then takes one \
@@ -83,6 +113,25 @@ fn red() -> Vec<Case> {
             Drain,
         ]),
         of(
+            "idle-polls",
+            "Floyd, Jacobson 1993, section 4",
+            "A link without packets asks again and again: its idle time counts from the first time.",
+        )
+        .set(QUICK)
+        .phases(&[
+            Load { arrivals: 40, percent: 200 },
+            Drain,
+            Poll { times: 10, every_ns: 700_000 },
+            Burst { arrivals: 20 },
+            Drain,
+            Poll { times: 4, every_ns: 1_200_000 },
+            Load { arrivals: 40, percent: 200 },
+            Drain,
+            Poll { times: 10, every_ns: 999_999 },
+            Burst { arrivals: 20 },
+            Drain,
+        ]),
+        of(
             "idle-and-dropped",
             "Floyd, Jacobson 1993, section 4",
             "The first arrival after an idle period is dropped: the link is idle again from then on, and the period before \
@@ -97,23 +146,6 @@ fn red() -> Vec<Case> {
             Drain,
             Load { arrivals: 30, percent: 20 },
         ]),
-        of(
-            "first-packet",
-            FLOYD,
-            "Defaults of the average (w_q 0.002): a long queue under a low average drops nothing but what does not fit.",
-        )
-        .set(&[("red.min_th", "5p"), ("red.max_th", "15p")])
-        .limit(20)
-        .phases(&[Stall { arrivals: 60 }, Load { arrivals: 40, percent: 200 }, Drain]),
-        of(
-            "hard-limit",
-            FLOYD,
-            "The buffer is full while the average is between the thresholds: the limit is of the queue and not of the \
-             average, and an overflow resets count.",
-        )
-        .set(&[("red.min_th", "2p"), ("red.max_th", "25p"), ("red.w_q", "0.25"), ("red.max_p", "0.02")])
-        .limit(8)
-        .phases(&[Load { arrivals: 150, percent: 220 }, Drain]),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, MS, case};
 use crate::Case;
-use crate::script::Phase::{Burst, Drain, Load, Silence};
+use crate::script::Phase::{Burst, Drain, Load, Silence, Stall};
 
 pub(super) fn cases() -> Vec<Case> {
     [sfq(), drr(), fq(), fq_codel(), cake(), afq(), cebinae()].concat()
@@ -64,6 +64,19 @@ fn fq_codel() -> Vec<Case> {
         of("mtu-backlog", "As Linux: mtu is compared with the bytes of all queues.")
             .set(&[("fq_codel.mtu_backlog", "all"), ("codel.ecn", "false")])
             .phases(&[Load { arrivals: 160, percent: 150 }, Drain]),
+        of("empty", "mtu is compared with the bytes of all queues; a queue that is found empty begins its interval anew.")
+            .set(&[("fq_codel.mtu_backlog", "all"), ("codel.ecn", "false")])
+            .phases(&[
+                Load { arrivals: 40, percent: 150 },
+                Stall { arrivals: 15 },
+                Silence { ns: 20 * MS },
+                Stall { arrivals: 15 },
+                Silence { ns: 20 * MS },
+                Stall { arrivals: 15 },
+                Silence { ns: 20 * MS },
+                Stall { arrivals: 15 },
+                Drain,
+            ]),
     ]
 }
 
