@@ -183,7 +183,9 @@ class Discipline:
     def match(self, packet, event, numbers, answer):
         """Drops the candidates that are of the arrival's flow; whether there were any."""
         drawn = self.draw(event, numbers)
-        answer["compared"] = [candidate.id for candidate in drawn]
+        missing = min(self.candidates, len(self.ring.waiting())) - len(drawn)
+        # A packet that it wants and that was not drawn: a mistake, which the list shows.
+        answer["compared"] = [candidate.id for candidate in drawn] + [-1] * missing
         matched = [candidate for candidate in drawn if candidate.flow == packet.flow]
         for candidate in matched:
             self.ring.remove(candidate)

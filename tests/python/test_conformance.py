@@ -217,6 +217,41 @@ def test_a_candidate_counted_from_the_tail_is_another(check, mutated, vectors):
     assert "compared: expected [" in text
 
 
+def test_the_number_of_draws_is_checked_or_said_not_to_be(check, example, mutated, program, vectors):
+    """A program that wants two candidates for one, and stops when the picks run out."""
+    options = only("choke", "basic")
+    unchecked = r"; the number of draws was not checked at \d+ events\n"
+    told = "1 vector passed without a check of how many candidates were drawn"
+    wrong = mutated("missing = min(self.candidates,", "missing = min(self.candidates + 1,")
+    _, text = first_divergence(check(wrong, options=options))
+    assert re.search(r"compared: expected \[\d+\], got \[\d+, -1\]", text)
+
+    silent = wrong.read_text()
+    for reported in (
+        ', "compared": []}',
+        'answer["compared"] = [candidate.id for candidate in drawn] + [-1] * missing',
+    ):
+        assert silent.count(reported) == 1
+        silent = silent.replace(reported, "}" if reported.endswith("}") else "pass")
+    done = check(program(silent), options=options)
+    assert done.returncode == 0, done.stdout
+    assert re.search(unchecked, done.stdout)
+    assert told in done.stderr
+    events = sum("picks" in event for event in events_of(vectors, "choke/basic"))
+    assert f"at {events} events" in done.stdout
+
+    for arguments in ((), ("ring",)):
+        done = check(example, *arguments, options=options)
+        assert "not checked" not in done.stdout
+        assert "without a check" not in done.stderr
+    # One of both is enough: the ring's numbers are counted.
+    done = check(program(silent), "ring", options=options)
+    assert done.returncode == 0, done.stdout
+    assert "not checked" not in done.stdout
+    # What is reported and not compared is not checked either.
+    assert re.search(unchecked, check(example, options=(*options, "--decisions-only")).stdout)
+
+
 @pytest.mark.parametrize(
     "case, old, new",
     [

@@ -7,6 +7,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fairdrop.conformance import (
     Strictness,
     Vector,
     answers,
+    counts_draws,
     differences,
     read_vectors,
 )
@@ -148,7 +150,7 @@ def check_program(options: Namespace) -> int:
     table = _Table(_selected(options))
     for vector in table.vectors:
         try:
-            compared = _check(options.program, vector, options.format, options.timeout, strictness)
+            passed = _check(options.program, vector, options.format, options.timeout, strictness)
         except Declined as declined:
             table.skipped(vector, str(declined))
         except (ForeignError, _DiffersError) as error:
@@ -156,7 +158,7 @@ def check_program(options: Namespace) -> int:
         except OSError as error:
             raise ValueError(f"{options.program[0]} cannot be started: {error.strerror or error}") from None
         else:
-            table.passed(vector, compared)
+            table.passed(vector, passed.compared, passed.uncounted)
     return table.finish()
 
 
@@ -164,8 +166,16 @@ class _DiffersError(Exception):
     """An answer is not the one that the vector has."""
 
 
-def _check(program: Sequence[str], vector: Vector, form: str, timeout: float, strictness: Strictness) -> str:
-    """Raises where the program first differs; returns what its answers were compared by."""
+@dataclass(frozen=True)
+class _Passed:
+    compared: str
+    """What the answers were compared by."""
+    uncounted: int
+    """Events at which candidates were drawn, and no answer showed how many."""
+
+
+def _check(program: Sequence[str], vector: Vector, form: str, timeout: float, strictness: Strictness) -> _Passed:
+    """Raises where the program first differs."""
     given: list[dict[str, Any]] = []
     talk = answers(program, vector, form, timeout)
     try:
@@ -180,7 +190,9 @@ def _check(program: Sequence[str], vector: Vector, form: str, timeout: float, st
         talk.close()
     optional = ("compared", "backlog", "deadline_ns", "used", "internals")
     named = [name for name in optional if any(name in answer for answer in given)]
-    return ", ".join(["decisions", *([] if strictness.decisions_only else named)])
+    compared = ", ".join(["decisions", *([] if strictness.decisions_only else named)])
+    pairs = zip(vector.events, given, strict=True)
+    return _Passed(compared, sum(not counts_draws(event, answer, strictness) for event, answer in pairs))
 
 
 def _divergence(vector: Vector, given: list[dict[str, Any]], found: list[str]) -> str:
@@ -202,9 +214,14 @@ class _Table:
         self.vectors = vectors
         self.width = max(len(vector.name) for vector in vectors)
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self.uncounted = 0
 
-    def passed(self, vector: Vector, compared: str) -> None:
-        self._line("passed", vector, f"{count(len(vector.events), 'event')}: {compared}")
+    def passed(self, vector: Vector, compared: str, uncounted: int = 0) -> None:
+        text = f"{count(len(vector.events), 'event')}: {compared}"
+        if uncounted:
+            self.uncounted += 1
+            text += f"; the number of draws was not checked at {count(uncounted, 'event')}"
+        self._line("passed", vector, text)
 
     def skipped(self, vector: Vector, reason: str) -> None:
         self._line("skipped", vector, reason)
@@ -222,4 +239,10 @@ class _Table:
     def finish(self) -> int:
         told = ", ".join(f"{number} {result}" for result, number in self.counts.items() if number)
         print(f"{count(len(self.vectors), 'vector')}: {told}", file=sys.stderr)
+        if self.uncounted:
+            print(
+                f"{count(self.uncounted, 'vector')} passed without a check of how many candidates were drawn: "
+                "answer `compared`, or `used` with the stream candidate",
+                file=sys.stderr,
+            )
         return 0 if self.counts["passed"] and not self.counts["failed"] else 1

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from fairdrop.conformance.compare import Strictness, differences
+from fairdrop.conformance.compare import Strictness, counts_draws, differences
 from fairdrop.conformance.foreign import Declined, ForeignError, answers
 from fairdrop.conformance.vectors import FOLDER, Vector, read_vectors
 
@@ -16,6 +16,7 @@ __all__ = [
     "Strictness",
     "Vector",
     "answers",
+    "counts_draws",
     "differences",
     "read_vectors",
 ]
