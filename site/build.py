@@ -50,14 +50,16 @@ def main() -> None:
     run(*sphinx, *folders, str(SOURCE), str(args.out))
     if not args.pages:
         shutil.rmtree(ROOT / "target" / "doc", ignore_errors=True)
-        run("cargo", "doc", "--quiet", "--no-deps", "--package", "fairdrop", "--package", "fairdrop-link")
+        # A link that leads nowhere ends it.
+        flags = {"RUSTDOCFLAGS": "-D warnings"}
+        run("cargo", "doc", "--quiet", "--no-deps", "--package", "fairdrop", "--package", "fairdrop-link", **flags)
         shutil.copytree(ROOT / "target" / "doc", args.out / "rust")
         run(str(ROOT / "scripts" / "playground.sh"), str(args.out / "playground"))
     print(args.out)
 
 
-def run(*command: str) -> None:
-    if (status := subprocess.run(command, cwd=ROOT, check=False).returncode) != 0:
+def run(*command: str, **environment: str) -> None:
+    if (status := subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=False).returncode) != 0:
         sys.exit(f"site: {' '.join(command)}: exit status {status}")
 
 

@@ -1,6 +1,6 @@
 //! Real traffic through the queue disciplines of the `fairdrop` crate, on Linux.
 //!
-//! [`link`] is a link in logical time and knows no operating system. [`host`] drives it: the loop of one direction, generic
+//! `link` is a link in logical time and knows no operating system. [`host`] drives it: the loop of one direction, generic
 //! over its ports, which a test makes up and [`port`] gets from the operating system. [`services`] goes on beside it.
 
 pub mod bridge;

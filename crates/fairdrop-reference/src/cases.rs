@@ -14,7 +14,7 @@ pub fn cases() -> ProptestConfig {
     ProptestConfig { cases: wanted.unwrap_or(2_000), failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Of a number of random cases, the same each time, at least [`OFTEN`] have each of `wanted` among the causes that `seen` finds.
+/// Of a number of random cases, the same each time, at least `OFTEN` have each of `wanted` among the causes that `seen` finds.
 pub fn reach<T>(
     cases: u32,
     strategy: &impl Strategy<Value = T>,

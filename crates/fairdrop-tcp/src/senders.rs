@@ -272,7 +272,7 @@ impl Sender {
     }
 }
 
-/// Replays a `recording` of the kernel against a sender with `era = "linux"`; see [`linux`](super::linux).
+/// Replays a `recording` of the kernel against a sender with `era = "linux"`; see the module `linux`.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ use fairdrop::{CATALOGUE, DisciplineInfo, Ecn};
 use crate::script::{Mix, Phase};
 use crate::{Case, Numbers};
 
-/// Every vector, by discipline. One without vectors of its own has those of [`general`].
+/// Every vector, by discipline. One without vectors of its own has those of `general`.
 pub fn all() -> Vec<Case> {
     let own = [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat();
     let without = CATALOGUE.iter().filter(|info| own.iter().all(|case| case.discipline != info.name));
