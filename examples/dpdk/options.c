@@ -22,7 +22,7 @@ static const char usage[] =
     "  --seed N               the same random numbers in each run; otherwise they are of the system\n"
     "  --virtual-time BPS     packets arrive at this rate in a time of their own, until the devices have no more\n"
     "  --json                 print counters as one line of JSON\n"
-    "  --fill FLOWS           write UDP headers of so many flows into the buffers (for net_null, which leaves them)\n"
+    "  --fill FLOWS           number of flows whose UDP headers fill the buffers (for net_null, which leaves them)\n"
     "  --hold N               leave N packets waiting (with --rate 0), so that there is a queue to decide about\n"
     "  --no-flows             leave flow numbers out, for disciplines that do not look at them (droptail, red, pie, codel)\n"
     "  --mbufs N              buffers of the pool; by default what the queues may hold and the devices need\n"

@@ -12,7 +12,7 @@ use fairdrop::{
 use crate::arena::{Arena, FAIRDROP_ALIGN, Piece};
 use crate::params::{Params, borrow};
 use crate::problem::{Error, Problem, Status};
-use crate::queue::{Host, Packet};
+use crate::queue::{Host, Lent, Packet, arena_behind, block_of};
 
 /// Most waiting packets that are dropped for one arrival.
 pub const FAIRDROP_MOST_VICTIMS: usize = 32;
@@ -191,36 +191,17 @@ unsafe fn make(
     params: *const Params,
     host: *const Host,
 ) -> Result<*mut Decision, Problem<'static>> {
-    let block = NonNull::new(memory.cast::<u8>()).ok_or(Problem::Null("memory"))?;
     // SAFETY: the caller's promise.
-    let (params, host) = unsafe { (borrow(params)?, *host.as_ref().ok_or(Problem::Null("host"))?) };
+    let (block, params) = unsafe { (block_of(memory)?, borrow(params)?) };
     let any = params.any()?;
-    if matches!(any, AnyParams::Collar(_)) && host.flow_key.is_null() {
-        return Err(Problem::Null("host.flow_key"));
-    }
-    if let Some(&set) = host.reserved.iter().find(|&&word| word != 0) {
-        return Err(Problem::Argument("host.reserved", set as u64, "0 in a library of this version"));
-    }
-    let flow_key = match NonNull::new(host.flow_key.cast_mut()) {
-        // SAFETY: not null, and the caller promises two words there.
-        Some(key) => unsafe { key.cast::<[u64; 2]>().read() },
-        None => [0, 0],
-    };
-    if block.as_ptr().align_offset(FAIRDROP_ALIGN) != 0 {
-        return Err(Problem::Misaligned);
-    }
-    let needed = size_of_decision(params)?;
-    if size < needed {
-        return Err(Problem::Room { needed, given: size });
-    }
-    let begin = size_of::<Decision>();
-    // SAFETY: the caller gives `size` bytes, of which the first are the decision's and the rest the arena's; `begin` is a
-    // multiple of `FAIRDROP_ALIGN`.
-    let mut arena = unsafe { Arena::over(block.add(begin), size - begin) };
+    // SAFETY: the caller's promise.
+    let lent = unsafe { Lent::by(host, matches!(any, AnyParams::Collar(_)))? };
+    // SAFETY: the caller gives `size` bytes, of which the first are the decision's.
+    let mut arena = unsafe { arena_behind::<Decision>(block, size, size_of_decision(params)?)? };
     let rule = Rule::new(any, &mut arena)?;
-    let random = core::array::from_fn(|stream| Philox::new(host.seed, host.queue, stream as u32));
     let decision = block.cast::<Decision>();
-    let parts = Parts { rule, host, flow_key, random, now: Time::ZERO };
+    let random = lent.random();
+    let parts = Parts { rule, host: lent.host, flow_key: lent.flow_key, random, now: Time::ZERO };
     // SAFETY: the block is aligned and large enough.
     unsafe { decision.write(Decision { state: READY, parts }) };
     Ok(decision.as_ptr())

@@ -341,6 +341,65 @@ pub unsafe extern "C" fn fairdrop_init(
     }
 }
 
+/// The block that a caller lends.
+pub(crate) fn block_of(memory: *mut c_void) -> Result<NonNull<u8>, Problem<'static>> {
+    let block = NonNull::new(memory.cast::<u8>()).ok_or(Problem::Null("memory"))?;
+    let aligned = block.as_ptr().align_offset(FAIRDROP_ALIGN) == 0;
+    if aligned { Ok(block) } else { Err(Problem::Misaligned) }
+}
+
+/// The rest of a block of `size` bytes that begins with a `T`, where it has the bytes that are `needed` in all.
+///
+/// # Safety
+/// The block has `size` bytes, may be written, and is used by nobody else.
+pub(crate) unsafe fn arena_behind<T>(
+    block: NonNull<u8>,
+    size: usize,
+    needed: usize,
+) -> Result<Arena, Problem<'static>> {
+    const { assert!(size_of::<T>().is_multiple_of(FAIRDROP_ALIGN), "the arena behind it is aligned") };
+    if size < needed {
+        return Err(Problem::Room { needed, given: size });
+    }
+    let begin = size_of::<T>();
+    // SAFETY: `needed` counts the `T`, so that `begin` is within the block; it keeps the block's alignment.
+    Ok(unsafe { Arena::over(block.add(begin), size - begin) })
+}
+
+/// What a caller lends beside the block.
+pub(crate) struct Lent {
+    pub host: Host,
+    /// Zeros where there is none and none is required.
+    pub flow_key: [u64; 2],
+}
+
+impl Lent {
+    /// Copies of the host and its key.
+    ///
+    /// # Safety
+    /// `host` is null or valid, and so is its key.
+    pub(crate) unsafe fn by(host: *const Host, key_required: bool) -> Result<Self, Problem<'static>> {
+        // SAFETY: the caller's promise.
+        let host = *unsafe { host.as_ref() }.ok_or(Problem::Null("host"))?;
+        // What a later version takes from there would be left undone without a word.
+        if let Some(&set) = host.reserved.iter().find(|&&word| word != 0) {
+            return Err(Problem::Argument("host.reserved", set as u64, "0 in a library of this version"));
+        }
+        if host.flow_key.is_null() {
+            let none = Self { host, flow_key: [0, 0] };
+            return if key_required { Err(Problem::Null("host.flow_key")) } else { Ok(none) };
+        }
+        // SAFETY: not null, and the caller promises two words there.
+        let flow_key = unsafe { host.flow_key.cast::<[u64; 2]>().read() };
+        Ok(Self { host, flow_key })
+    }
+
+    /// The library's generators, as the host starts them.
+    pub(crate) fn random(&self) -> [Philox; Stream::COUNT] {
+        core::array::from_fn(|stream| Philox::new(self.host.seed, self.host.queue, stream as u32))
+    }
+}
+
 /// # Safety
 /// As the header requires of `fairdrop_init`.
 unsafe fn make(
@@ -349,43 +408,21 @@ unsafe fn make(
     params: *const Params,
     host: *const Host,
 ) -> Result<*mut Queue, Problem<'static>> {
-    let block = NonNull::new(memory.cast::<u8>()).ok_or(Problem::Null("memory"))?;
     // SAFETY: the caller's promise.
-    let (params, host) = unsafe { (borrow(params)?, *host.as_ref().ok_or(Problem::Null("host"))?) };
-    if host.dropped.is_none() {
+    let (block, params, lent) = unsafe { (block_of(memory)?, borrow(params)?, Lent::by(host, true)?) };
+    if lent.host.dropped.is_none() {
         return Err(Problem::Null("host.dropped"));
     }
-    if host.flow_key.is_null() {
-        return Err(Problem::Null("host.flow_key"));
-    }
-    // What a later version takes from there would be left undone without a word.
-    if let Some(&set) = host.reserved.iter().find(|&&word| word != 0) {
-        return Err(Problem::Argument("host.reserved", set as u64, "0 in a library of this version"));
-    }
-    // SAFETY: not null, and the caller promises two words there.
-    let flow_key = unsafe { host.flow_key.cast::<[u64; 2]>().read() };
-    if block.as_ptr().align_offset(FAIRDROP_ALIGN) != 0 {
-        return Err(Problem::Misaligned);
-    }
-    let needed = size_of_queue(params)?;
-    if size < needed {
-        return Err(Problem::Room { needed, given: size });
-    }
-    let begin = size_of::<Queue>();
-    // SAFETY: the caller gives `size` bytes, of which the first are the queue's and the rest the arena's; the size of the
-    // queue is a multiple of its alignment, and that of the block is kept since `begin` is one of `FAIRDROP_ALIGN`.
-    let mut arena = unsafe { Arena::over(block.add(begin), size - begin) };
+    // SAFETY: the caller gives `size` bytes, of which the first are the queue's.
+    let mut arena = unsafe { arena_behind::<Queue>(block, size, size_of_queue(params)?)? };
     let discipline = AnyDiscipline::new(params.any()?, &mut arena).map_err(Problem::Refused)?;
-    let random = core::array::from_fn(|stream| Philox::new(host.seed, host.queue, stream as u32));
     let queue = block.cast::<Queue>();
-    let world = World { host, flow_key, random, now: Time::ZERO };
+    let random = lent.random();
+    let world = World { host: lent.host, flow_key: lent.flow_key, random, now: Time::ZERO };
     // SAFETY: the block is aligned and large enough.
     unsafe { queue.write(Queue { state: READY, parts: Parts { discipline, world } }) };
     Ok(queue.as_ptr())
 }
-
-const _: () =
-    assert!(size_of::<Queue>().is_multiple_of(FAIRDROP_ALIGN), "the arena behind the queue is aligned");
 
 /// Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
 /// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken: `FAIRDROP_STATUS_BAD_ARGUMENT` for an
