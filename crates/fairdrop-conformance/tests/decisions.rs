@@ -53,6 +53,7 @@ impl Decision {
     fn internal(&self, name: &str) -> f64 {
         match (self, name) {
             (Self::Red(red), "avg") => red.average_packets(),
+            (Self::Red(red), "count") => red.count() as f64,
             (Self::Choke(choke), "avg") => choke.average_packets(),
             (Self::ChokeW(chokew), "avg") => chokew.average_packets(),
             (Self::ChokeW(chokew), "p0") => chokew.drawing_factor(),

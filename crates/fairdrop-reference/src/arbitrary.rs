@@ -15,10 +15,11 @@ pub fn red_params() -> impl Strategy<Value = RedParams> {
     let max_p = prop_oneof![1 => Just(0.0), 1 => Just(1.0), 2 => Just(0.1), 3 => 0.0..=1.0];
     let w_q = prop_oneof![2 => Just(1.0), 2 => Just(0.5), 1 => Just(0.002), 1 => Just(1e-18), 3 => 1e-6..1.0];
     let packet_time = prop_oneof![Just(1_u64), Just(7), Just(1000), Just(8_000_000)];
-    let switches = prop::array::uniform6(prop::bool::weighted(0.25));
+    let switches = prop::array::uniform7(prop::bool::weighted(0.25));
     let rest = (packet_time, 1_u32..2000, switches);
     (1_u32..40, min_th, width, max_p, w_q, rest).prop_map(|(limit, min_th, width, max_p, w_q, rest)| {
-        let (packet_time, mean_packet_size, [gentle, wait, independent, ns2_compat, byte_mode, ecn]) = rest;
+        let (packet_time, mean_packet_size, switches) = rest;
+        let [gentle, wait, independent, ns2_compat, byte_mode, idle_decay_only, ecn] = switches;
         RedParams {
             limit,
             min_th,
@@ -33,6 +34,7 @@ pub fn red_params() -> impl Strategy<Value = RedParams> {
             independent: independent && !wait,
             ns2_compat,
             byte_mode,
+            idle_decay_only,
             ecn,
         }
     })

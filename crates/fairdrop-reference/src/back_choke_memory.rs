@@ -27,9 +27,8 @@ impl Slow for Memory {
             self.flows.clear();
         }
         if self.flows.contains(&flow) {
-            let rounding = self.red.decay_if_idle(&self.params.red, Time::from_ns(arrival.now));
-            self.red.sample(&self.params.red, self.red.queue.len());
-            self.red.go_on_with(average, rounding)?;
+            let length = self.red.queue.len() as f64;
+            self.red.update_average(&self.params.red, length, Time::from_ns(arrival.now), average)?;
             return Ok(vec![(arrival.packet, DropCause::Memory)]);
         }
         let drops = Slow::arrive(&mut self.red, arrival, random)?;

@@ -261,8 +261,7 @@ impl Slow for Hardware {
             self.red[fifo].update_average(&red, length as f64, Time::from_ns(now), Some(theirs))?;
         } else {
             // Of several, the sum is known; after an idle time they are the same but for rounding.
-            self.red[fifo].decay_if_idle(&red, Time::from_ns(now));
-            self.red[fifo].sample(&red, length);
+            self.red[fifo].decay_or_follow(&red, length as f64, Time::from_ns(now));
             let sum = self.red[fifo].average + others;
             if (sum - theirs).abs() > 1e-9 * (1.0 + theirs) {
                 return Err(format!("averages {theirs}, should be {sum}"));
@@ -281,7 +280,7 @@ impl Slow for Hardware {
             return Ok(vec![(packet, cause)]);
         }
         if !self.has_room(&packet, fifo) {
-            self.red[fifo].overflowed(&red);
+            self.red[fifo].overflowed();
             return Ok(vec![(packet, DropCause::Overflow)]);
         }
         if let Some(cause) = decision {

@@ -21,6 +21,7 @@ pub struct Paper {
     pub p_minus: f64,
     pub weights: Vec<f64>,
     pub max_draws: u32,
+    pub uncapped: bool,
     pub with_red: bool,
 }
 
@@ -74,7 +75,8 @@ impl ChokeWReference {
             if ((v() >> 11) as f64 / 2_f64.powi(53)) < f {
                 m += 1.0;
             }
-            m = m.min(length as f64);
+            let cap = if self.paper.uncapped { length.max(65_536) } else { length };
+            m = m.min(cap as f64);
             if self.paper.max_draws > 0 {
                 m = m.min(f64::from(self.paper.max_draws));
             }
@@ -150,6 +152,7 @@ fn paper(params: &ChokeWParams) -> Paper {
         p_minus: params.p_minus,
         weights: params.weights.as_slice().to_vec(),
         max_draws: params.max_draws,
+        uncapped: params.uncapped,
         with_red: params.with_red,
     }
 }

@@ -43,6 +43,7 @@ impl Slow for FredModel {
 
     fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         let params = self.params.clone();
+        let only_decays = params.red.idle_decay_only && self.red.is_idle();
         self.rounding = self.red.decay_if_idle(&params.red, Time::from_ns(now));
         let (avg, avgcq) = (self.red.average, self.avgcq());
         let flow = packet.meta.flow;
@@ -73,10 +74,12 @@ impl Slow for FredModel {
             Some(cause) => return Ok(vec![(packet, cause)]),
         }
         if self.red.queue.len() >= params.red.limit as usize {
-            self.red.overflowed(&params.red);
+            self.red.overflowed();
             return Ok(vec![(packet, DropCause::Overflow)]);
         }
-        self.red.sample(&params.red, self.red.queue.len());
+        if !only_decays {
+            self.red.sample(&params.red, self.red.queue.len());
+        }
         self.red.queue.push(packet);
         Ok(Vec::new())
     }

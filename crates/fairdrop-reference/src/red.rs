@@ -9,7 +9,8 @@
 use std::collections::HashSet;
 
 use fairdrop::{
-    AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling, Stream, Time,
+    AnyDiscipline, AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling, Stream,
+    Time,
 };
 
 use crate::broken::Broken;
@@ -205,9 +206,23 @@ impl Reference {
         now: Time,
         theirs: Option<f64>,
     ) -> Result<(), String> {
-        let rounding = self.decay_if_idle(red, now);
-        self.follow(red, length);
+        let rounding = self.decay_or_follow(red, length, now);
         self.go_on_with(theirs, rounding)
+    }
+
+    /// Decays the average after an idle time and moves it a step towards `length`; the paper only decays it.
+    pub fn decay_or_follow(&mut self, red: &RedParams, length: f64, now: Time) -> f64 {
+        let only_decays = red.idle_decay_only && self.is_idle();
+        let rounding = self.decay_if_idle(red, now);
+        if !only_decays {
+            self.follow(red, length);
+        }
+        rounding
+    }
+
+    /// Whether link and queue are idle.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.idle_since.is_some()
     }
 
     /// Makes up for the arrivals that an idle link missed; returns what that may have cost in precision.
@@ -291,7 +306,7 @@ impl Reference {
         }
         let drops = self.append(packet, red.limit);
         if !drops.is_empty() {
-            self.overflowed(red);
+            self.overflowed();
         }
         drops
     }
@@ -302,10 +317,9 @@ impl Reference {
     }
 
     /// A packet that RED kept did not fit.
-    pub fn overflowed(&mut self, red: &RedParams) {
-        if self.average >= red.min_th {
-            self.count = 0;
-        }
+    pub fn overflowed(&mut self) {
+        // Without an early-drop test since the average rose over `min_th`, the next one is still the first.
+        self.count = self.count.min(0);
     }
 
     /// Whether RED drops a packet, which it counts; without a `draw` not early.
@@ -410,10 +424,14 @@ impl Slow for Reference {
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
         let marked = fast.stats().marked.map(|count| count.packets);
-        if marked == self.marked {
-            Ok(())
-        } else {
-            Err(format!("marked {marked:?}, should be {:?}", self.marked))
+        if marked != self.marked {
+            return Err(format!("marked {marked:?}, should be {:?}", self.marked));
+        }
+        match fast {
+            AnyDiscipline::Red(red) if red.decision().count() != self.count => {
+                Err(format!("count {}, should be {}", red.decision().count(), self.count))
+            }
+            _ => Ok(()),
         }
     }
 }

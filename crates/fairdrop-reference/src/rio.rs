@@ -40,12 +40,10 @@ impl Slow for RioModel {
     fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         let (now, is_in) = (Time::from_ns(now), self.is_in(&packet));
         if is_in {
-            self.rounding[1] = self.inside.decay_if_idle(&self.red_in, now);
-            self.inside.sample(&self.red_in, self.inside.queue.len());
+            self.rounding[1] = self.inside.decay_or_follow(&self.red_in, self.inside.queue.len() as f64, now);
         }
         if is_in || !self.params.ns2_compat {
-            self.rounding[0] = self.all.decay_if_idle(&self.params.red, now);
-            self.all.sample(&self.params.red, self.all.queue.len());
+            self.rounding[0] = self.all.decay_or_follow(&self.params.red, self.all.queue.len() as f64, now);
         }
         let mut draw = || random(Stream::EarlyDrop);
         let (red, params) =
@@ -55,9 +53,9 @@ impl Slow for RioModel {
         }
         if self.all.queue.len() >= self.params.red.limit as usize {
             if is_in {
-                self.inside.overflowed(&self.red_in);
+                self.inside.overflowed();
             } else {
-                self.all.overflowed(&self.params.red);
+                self.all.overflowed();
             }
             return Ok(vec![(packet, DropCause::Overflow)]);
         }

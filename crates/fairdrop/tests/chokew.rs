@@ -188,15 +188,18 @@ fn matched_arrivals_move_the_drawing_factor_too() {
 
 /// A queue of `n` other flows whose next arrivals have the drawing factor `p_0`.
 fn with_factor(p_0: f64, weights: &[f64], max_draws: u32, n: u64) -> Lone {
+    at_factor(p_0, ChokeWParams { weights: Weights::new(weights).unwrap(), max_draws, ..ChokeWParams::default() }, n)
+}
+
+/// The same with these parameters, but for thresholds and steps.
+fn at_factor(p_0: f64, params: ChokeWParams, n: u64) -> Lone {
     let params = ChokeWParams {
         red: RedParams { limit: 1000, ..RedParams::default() },
         l_th: 0.0,
         l_minus: 0.5,
         l_plus: (n - 1) as f64 + 0.5,
         p_plus: p_0,
-        weights: Weights::new(weights).unwrap(),
-        max_draws,
-        ..ChokeWParams::default()
+        ..params
     };
     let mut lone = Lone::filled(params, n);
     // This one finds n > L+; then the queue shrinks to where the factor stays.
@@ -267,6 +270,15 @@ fn caps_on_draws() {
     let mut lone = with_factor(1e6, &[1.0], 5, 10);
     lone.arrive(1, 0);
     assert_eq!(lone.queue.most_drawn(), 5);
+}
+
+#[test]
+fn draws_without_the_cap_are_as_many_as_the_factor_says() {
+    let draws = |p_0, max_draws| {
+        let params = ChokeWParams { uncapped: true, max_draws, ..ChokeWParams::default() };
+        at_factor(p_0, params, 10).arrive(1, 0).1
+    };
+    assert_eq!([draws(25.0, 0), draws(25.0, 12), draws(3.0, 0), draws(1e6, 0)], [25, 12, 3, 65_536]);
 }
 
 #[test]
@@ -363,9 +375,9 @@ fn papers() -> impl Strategy<Value = Paper> {
     let step = || prop_oneof![1 => Just(0.0), 2 => Just(0.25), 2 => 0.0..0.5, 1 => 0.0..20.0];
     let weight = prop_oneof![2 => Just(1.0), 2 => Just(2.0), 1 => 1.0..5.0];
     let weights = prop::collection::vec(weight, 1..5);
-    let caps = prop_oneof![3 => Just(0_u32), 1 => 1_u32..8];
+    let caps = (prop_oneof![3 => Just(0_u32), 1 => 1_u32..8], prop::bool::weighted(0.3));
     (red_params(), l_th, (width(), width()), (step(), step()), weights, caps, any::<bool>()).prop_map(
-        |(red, l_th, (one, two), (p_plus, p_minus), weights, max_draws, with_red)| Paper {
+        |(red, l_th, (one, two), (p_plus, p_minus), weights, (max_draws, uncapped), with_red)| Paper {
             red,
             l_th,
             l_minus: l_th + one,
@@ -374,6 +386,7 @@ fn papers() -> impl Strategy<Value = Paper> {
             p_minus,
             weights,
             max_draws,
+            uncapped,
             with_red,
         },
     )
@@ -389,6 +402,7 @@ fn params_of(paper: &Paper) -> ChokeWParams {
         p_minus: paper.p_minus,
         weights: Weights::new(&paper.weights).expect("weights of at least 1"),
         max_draws: paper.max_draws,
+        uncapped: paper.uncapped,
         with_red: paper.with_red,
     }
 }
@@ -463,7 +477,7 @@ proptest! {
                 continue;
             }
             prop_assert!(step.drawn.is_empty() || before as f64 > paper.l_th);
-            prop_assert!(step.drawn.len() <= before);
+            prop_assert!(paper.uncapped || step.drawn.len() <= before);
             prop_assert!(paper.max_draws == 0 || step.drawn.len() <= paper.max_draws as usize);
             match step.causes()[..] {
                 [] => {}

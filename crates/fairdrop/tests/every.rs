@@ -131,7 +131,8 @@ fn values_rest_at_departures_where_that_is_said() {
 fn internals_are_named_and_move() {
     let named = |name| -> Option<&[&str]> {
         Some(match name {
-            "red" | "choke" | "gchoke" | "back_choke_memory" | "choke_hardware" | "penalty_box"
+            "red" => &["avg", "count"],
+            "choke" | "gchoke" | "back_choke_memory" | "choke_hardware" | "penalty_box"
             | "flow_valve" => &["avg"],
             "mlc" => &["trials"],
             "black" => &["avg", "fair_share"],

@@ -300,12 +300,28 @@ fn idle_time_counts_as_packets_of_mean_size() {
 }
 
 #[test]
+fn idle_time_alone_decays_the_average_as_in_the_paper() {
+    let params = RedParams { idle_decay_only: true, ..eighths() };
+    for (ns, packets) in [(0, 0), (999, 0), (1000, 1), (7000, 7)] {
+        let (mut link, average) = just_idle(&params);
+        link.wait(ns);
+        link.arrive(1);
+        assert_eq!(link.average(), average * 0.5_f64.powi(packets), "{ns} ns");
+        // The next arrival is an ordinary one.
+        link.arrive(2);
+        assert_eq!(link.average(), average * 0.5_f64.powi(packets + 1), "{ns} ns");
+    }
+}
+
+#[test]
 fn empty_queue_before_a_busy_transmitter_is_not_idle() {
-    let mut link = lagging(&eighths(), 0);
-    let average = link.average();
-    link.wait(1_000_000);
-    link.arrive(1);
-    assert_eq!(link.average(), 0.5 * average);
+    for idle_decay_only in [false, true] {
+        let mut link = lagging(&RedParams { idle_decay_only, ..eighths() }, 0);
+        let average = link.average();
+        link.wait(1_000_000);
+        link.arrive(1);
+        assert_eq!(link.average(), 0.5 * average);
+    }
 }
 
 #[test]

@@ -451,9 +451,10 @@ impl ChokeDecision {
         env: &mut E,
     ) -> Option<DropCause> {
         // The average counts a matched arrival too, and sees the queue before its removal.
-        self.state.decay_if_idle(&self.params.red, queue.packets(), env.now());
-        let length = self.length(queue);
-        self.state.follow(&self.params.red, length);
+        if self.state.decay_if_idle(&self.params.red, queue.packets(), env.now()) {
+            let length = self.length(queue);
+            self.state.follow(&self.params.red, length);
+        }
         let compared = !self.state.below_min_th(&self.params.red);
         if self.params.order == Order::MatchFirst {
             // A matched arrival never reaches RED: its count stays.

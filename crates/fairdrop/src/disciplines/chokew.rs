@@ -24,6 +24,8 @@ use crate::storage::{LeakyFifo, Slot, Storage};
 pub const MAX_CLASSES: usize = 16;
 /// Largest weight, and largest step of the drawing factor.
 const MOST: f64 = 1_000_000.0;
+/// Most draws for an arrival without the cap at the waiting packets: the drawing factor has no bound, the work must have one.
+const MOST_UNCAPPED: u32 = 65_536;
 
 /// Weights by priority class. A class without a weight has the lowest of those given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,9 +106,12 @@ params! {
         /// Weights of the priority classes 0, 1, ...: an arrival meets up to drawing factor / weight packets. A class
         /// that is not listed has the lowest weight.
         weights: Weights = [1, 2], Numbers(MAX_CLASSES, 1.0, MOST), WEN_2005;
-        /// Most draws per arrival; 0 for the number of waiting packets.
+        /// Most draws per arrival; 0 for the number of waiting packets, unless uncapped is true.
         max_draws: u32 = 0, Integer(0, 1_073_741_816) => "packets",
             "chosen here: the paper's drawing factor has no upper bound";
+        /// Draw for an arrival as often as the drawing factor says, as in the paper, even if fewer packets wait. At most
+        /// 65536 times.
+        uncapped: bool = false, Switch, "Wen, Fang, Sun 2005, figure 1";
         /// Offer unmatched arrivals to RED (CHOKeW-RED) instead of the buffer.
         with_red: bool = false, Switch, "Wen, Fang, Sun 2005, II";
     }
@@ -219,7 +224,9 @@ impl ChokeWDecision {
         let whole = factor as u32;
         let fraction = factor - f64::from(whole);
         let one_more = unit_interval(env.random(Stream::DrawingFraction)) < fraction;
-        let cap = if self.params.max_draws == 0 { waiting } else { waiting.min(self.params.max_draws) };
+        let ChokeWParams { max_draws, uncapped, .. } = self.params;
+        let cap = if uncapped { waiting.max(MOST_UNCAPPED) } else { waiting };
+        let cap = if max_draws == 0 { cap } else { cap.min(max_draws) };
         whole.saturating_add(u32::from(one_more)).min(cap)
     }
 
@@ -339,6 +346,7 @@ mod tests {
             params.set("p_plus", ParamValue::Number(0.5)) && params.set("p_minus", ParamValue::Number(0.25))
         );
         assert!(params.set("weights", ParamValue::Numbers(&[1.0, 1.5, 2.0, 2.5])));
+        assert!(params.set("uncapped", ParamValue::Switch(true)));
         assert!(params.set("with_red", ParamValue::Switch(true)));
         let expected = ChokeWParams {
             red: RedParams::default(),
@@ -349,6 +357,7 @@ mod tests {
             p_minus: 0.25,
             weights: Weights::new(&[1.0, 1.5, 2.0, 2.5]).unwrap(),
             max_draws: 7,
+            uncapped: true,
             with_red: true,
         };
         assert_eq!(params, expected);

@@ -121,7 +121,7 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Discipline<H> for 
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         let waiting = self.queue.fifo.len();
-        self.queue.state.decay_if_idle(&self.params.red, waiting, env.now());
+        let steps = self.queue.state.decay_if_idle(&self.params.red, waiting, env.now());
         let id = packet.meta.flow;
         let flow = self.flows.get(id).copied().unwrap_or_default();
         if self.has_its_share(flow) {
@@ -136,7 +136,9 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Discipline<H> for 
             return;
         }
         if self.queue.append(&self.params.red, packet, env) {
-            self.queue.state.sample(&self.params.red, waiting);
+            if steps {
+                self.queue.state.sample(&self.params.red, waiting);
+            }
             // There is a place: no more flows have packets waiting than packets wait.
             if let Some(flow) = self.flows.get_or_insert(id, || env.flow_key(), FredFlow::default) {
                 flow.waiting += 1;

@@ -43,6 +43,9 @@ params! {
         ns2_compat: bool = false, Switch, "ns-2 red.cc";
         /// Scale the early-drop probability with packet size / mean_packet_size.
         byte_mode: bool = false, Switch, FLOYD_1993;
+        /// Let the average only decay at the first arrival after an idle time, as in the paper; by default it takes a step
+        /// towards the empty queue as well.
+        idle_decay_only: bool = false, Switch, "Floyd, Jacobson 1993, figure 2";
         /// Mark and queue ECN-capable packets where others are dropped early or above max_th; matches and overflows are
         /// dropped.
         ecn: bool = false, Switch, "Floyd 1994; RFC 3168, 5 and 7";
@@ -136,25 +139,26 @@ impl RedState {
     /// Moves the average towards `waiting` packets, once per arrival, dropped or not.
     #[inline(always)]
     pub(crate) fn update(&mut self, params: &RedParams, waiting: u32, now: Time) {
-        self.decay_if_idle(params, waiting, now);
-        self.sample(params, waiting);
+        if self.decay_if_idle(params, waiting, now) {
+            self.sample(params, waiting);
+        }
     }
 
-    /// Accounts for the arrivals that an idle link missed, once, at the first arrival after it.
+    /// Accounts for the arrivals that an idle link missed, once, at the first arrival after it. Returns whether the average
+    /// takes a step as well.
     #[inline]
-    pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) {
-        if waiting == 0 {
-            self.decay(params, now);
-        }
+    #[must_use]
+    pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) -> bool {
+        waiting > 0 || self.decay(params, now)
     }
 
     #[cold]
     #[inline(never)]
-    fn decay(&mut self, params: &RedParams, now: Time) {
-        if let Some(since) = self.idle_since.take() {
-            let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
-            self.avg *= power(self.keep, missed);
-        }
+    fn decay(&mut self, params: &RedParams, now: Time) -> bool {
+        let Some(since) = self.idle_since.take() else { return true };
+        let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
+        self.avg *= power(self.keep, missed);
+        !params.idle_decay_only
     }
 
     /// Moves the average one step towards `waiting` packets.
@@ -305,6 +309,11 @@ impl RedState {
             return Some(DropCause::RedEarly);
         }
         None
+    }
+
+    /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
+    pub(crate) fn count(&self) -> i64 {
+        self.count
     }
 
     /// An arrival was dropped before RED saw it, and is counted all the same.
@@ -641,6 +650,11 @@ impl RedDecision {
     }
 
     decision_calls!();
+
+    /// Arrivals tested since the last early drop, which spaces drops; -1 when the average was below `min_th`.
+    pub fn count(&self) -> i64 {
+        self.state.count()
+    }
 }
 
 /// Random early detection over a FIFO.
@@ -675,6 +689,12 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Red<H, S> {
 
     fn average_packets(&self) -> Option<f64> {
         Some(self.decision.average_packets())
+    }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("avg", self.decision.average_packets());
+        see("count", self.decision.count() as f64);
     }
 }
 
