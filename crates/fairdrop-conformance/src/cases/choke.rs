@@ -348,6 +348,9 @@ fn chokew() -> Vec<Case> {
         )
         .set(&[("chokew.p_plus", "1.5"), ("chokew.weights", "[1, 1.5, 4]")]),
         of("max-draws", "At most two draws.").set(&[("chokew.p_plus", "1.5"), ("chokew.max_draws", "2")]),
+        of("uncapped", "As in figure 1: more draws than packets wait, some of them of packets drawn before.")
+            .set(&[("chokew.p_plus", "6"), ("chokew.p_minus", "2"), ("chokew.uncapped", "true")])
+            .flows(DOZEN),
         of("with-red", "RED decides about what no draw matched.")
             .set(QUICK)
             .set(&[("chokew.with_red", "true")]),

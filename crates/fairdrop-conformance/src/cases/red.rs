@@ -132,6 +132,31 @@ fn red_idle() -> Vec<Case> {
             Drain,
         ]),
         of(
+            "idle-decay-only",
+            "Floyd, Jacobson 1993, figure 2",
+            "The first arrival after an idle time, however short, only decays the average; one at an empty queue before a \
+             busy transmitter takes a step.",
+        )
+        .set(QUICK)
+        .set(&[("red.idle_decay_only", "true"), ("red.w_q", "0.25")])
+        .phases(&[
+            Burst { arrivals: 25 },
+            Drain,
+            Silence { ns: 400_000 },
+            Load { arrivals: 30, percent: 150 },
+            Drain,
+            Burst { arrivals: 30 },
+            Drain,
+            Silence { ns: 2 * MS },
+            Burst { arrivals: 30 },
+            Drain,
+            Silence { ns: 900_000 },
+            Burst { arrivals: 30 },
+            Drain,
+            Load { arrivals: 40, percent: 90 },
+            Drain,
+        ]),
+        of(
             "idle-and-dropped",
             "Floyd, Jacobson 1993, section 4",
             "The first arrival after an idle period is dropped: the link is idle again from then on, and the period before \
