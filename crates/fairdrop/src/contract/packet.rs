@@ -59,19 +59,22 @@ impl Hosts {
 }
 
 /// A packet in a queue. `handle` is the host's own reference (slab index, frame number, cookie); it is moved, never copied.
+///
+/// Handle and time are in the order of `fairdrop_packet` in C, so that both are copied as one word of 16 bytes. In the other order
+/// the copy loads words that straddle two stores just made, which waits until these have left for the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<H> {
     /// The properties that the discipline may read.
     pub meta: Meta,
-    /// When the packet arrived at the queue.
-    pub enqueued: Time,
     /// The host's reference to the packet.
     pub handle: H,
+    /// When the packet arrived at the queue.
+    pub enqueued: Time,
 }
 
 impl<H> Packet<H> {
     /// A packet that arrives at `enqueued`.
     pub const fn new(meta: Meta, enqueued: Time, handle: H) -> Self {
-        Self { meta, enqueued, handle }
+        Self { meta, handle, enqueued }
     }
 }
