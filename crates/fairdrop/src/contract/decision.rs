@@ -48,6 +48,13 @@ pub trait Waiting<H> {
     /// Whether an arrival fits where at most `limit` packets may wait.
     fn has_room(&mut self, limit: u32) -> bool;
 
+    /// Whether packets wait, an arrival fits, and a draw changes nothing: the plain case, that decisions test for first. May be false
+    /// although all of that holds.
+    #[inline]
+    fn is_plain(&mut self, limit: u32) -> bool {
+        !self.is_empty() && self.has_room(limit)
+    }
+
     /// A waiting packet, each with the same probability; `None` when nothing waits, or when the random source is stuck
     /// ([`crate::MOST_REDRAWS`]).
     fn draw<E: Env<H>>(&mut self, env: &mut E) -> Option<Self::Place>;

@@ -251,10 +251,11 @@ impl ChokeDecision {
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
         // Packets and bytes apart from each other, as in `depart`.
         self.stats.arrived.packets += 1;
-        if self.basic && !queue.is_empty() {
+        if self.basic && queue.is_plain(self.params.red.limit) {
             let decision = self.basic_decision(meta.flow, queue, env);
             self.stats.arrived.bytes += u64::from(meta.len);
-            return self.settle(decision, meta, queue);
+            // Without a cause it is queued, for which there is room.
+            return if decision.is_none() { Action::Queue } else { self.settle(decision, meta, queue) };
         }
         let decision = self.other_decision(*meta, queue, env);
         self.stats.arrived.bytes += u64::from(meta.len);
@@ -534,6 +535,7 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Choke<H, S> {
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = depart(&mut self.fifo, &mut self.decision.stats);
         match &packet {
+            Some(_) if self.decision.basic => {}
             Some(packet) => self.decision.weigh_out(packet.meta.len),
             None => self.decision.idle(env.now()),
         }

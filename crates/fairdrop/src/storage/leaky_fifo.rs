@@ -44,6 +44,8 @@ pub struct LeakyFifo<H, S> {
     tail: usize,
     /// Slots of the span without a packet.
     holes: usize,
+    /// From this span on packets wait, and there are not too many holes among them for a draw.
+    tight_from: usize,
     bytes: u64,
     _handle: core::marker::PhantomData<H>,
 }
@@ -53,7 +55,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
         let mask = slots.as_ref().len().wrapping_sub(1);
-        Self { slots, mask, head: 0, tail: 0, holes: 0, bytes: 0, _handle: core::marker::PhantomData }
+        let _handle = core::marker::PhantomData;
+        Self { slots, mask, head: 0, tail: 0, holes: 0, tight_from: 1, bytes: 0, _handle }
     }
 
     /// Slots of the storage.
@@ -90,6 +93,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     #[inline]
     fn span(&self) -> usize {
         self.tail.wrapping_sub(self.head)
+    }
+
+    /// Changes the number of holes: when they exceed packets by more than [`SLACK`], a draw compacts the ring first.
+    #[inline]
+    fn set_holes(&mut self, holes: usize) {
+        self.holes = holes;
+        self.tight_from = (2 * holes).saturating_sub(SLACK).max(1);
     }
 
     /// The slot with this sequence number.
@@ -148,11 +158,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// Appends a packet, when there is room.
     #[inline(always)]
     pub(crate) fn place(&mut self, packet: Packet<H>) {
-        let index = self.index(self.tail);
+        let tail = self.tail;
+        let index = self.index(tail);
         if let Some(slot) = self.slots.as_mut().get_mut(index) {
             self.bytes += u64::from(packet.meta.len);
             *slot = Some(packet);
-            self.tail = self.tail.wrapping_add(1);
+            self.tail = tail.wrapping_add(1);
         }
     }
 
@@ -174,10 +185,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// The draw of [`Self::draw`], with the packet.
     #[inline(always)]
     pub fn draw_packet<E: Env<H>>(&mut self, env: &mut E) -> Option<(Position, &Packet<H>)> {
-        if self.is_empty() {
-            return None;
+        if self.span() < self.tight_from {
+            if self.is_empty() {
+                return None;
+            }
+            self.close_up();
         }
-        self.close_up_if_leaky();
         // Most draws end with the first random number; the others continue out of line.
         let span = self.span() as u64;
         let wide = u128::from(env.random(Stream::Candidate)) * u128::from(span);
@@ -300,7 +313,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     fn take(&mut self, position: Position) -> Option<Packet<H>> {
         let packet = take_from(self.slots.as_mut().get_mut(position.0)?)?;
         self.bytes -= u64::from(packet.meta.len);
-        self.holes += 1;
+        self.set_holes(self.holes + 1);
         if position == self.at(0) {
             self.trim_head();
         } else if position.0 == self.index(self.tail.wrapping_sub(1)) {
@@ -312,10 +325,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// The first half of [`Self::pop`]: [`Self::trim_head`] must follow.
     #[inline(always)]
     pub(crate) fn take_head(&mut self) -> Option<Packet<H>> {
-        let head = self.index(self.head);
-        let packet = take_from(self.slots.as_mut().get_mut(head)?)?;
+        let head = self.head;
+        let index = self.index(head);
+        let packet = take_from(self.slots.as_mut().get_mut(index)?)?;
         self.bytes -= u64::from(packet.meta.len);
-        self.head = self.head.wrapping_add(1);
+        self.head = head.wrapping_add(1);
         Some(packet)
     }
 
@@ -331,7 +345,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     fn skip_holes(&mut self) {
         while self.holes > 0 && !self.is_live(self.at(0)) {
             self.head = self.head.wrapping_add(1);
-            self.holes -= 1;
+            self.set_holes(self.holes - 1);
         }
     }
 
@@ -339,14 +353,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     fn trim_tail(&mut self) {
         while self.holes > 0 && !self.is_live(Position(self.index(self.tail.wrapping_sub(1)))) {
             self.tail = self.tail.wrapping_sub(1);
-            self.holes -= 1;
+            self.set_holes(self.holes - 1);
         }
     }
 
     /// Compacts the ring when holes exceed packets by more than [`SLACK`].
     #[inline(always)]
     fn close_up_if_leaky(&mut self) {
-        if 2 * self.holes > self.span() + SLACK {
+        if self.span() < self.tight_from {
             self.close_up();
         }
     }
@@ -374,7 +388,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
             }
         }
         self.tail = self.head.wrapping_add(filled);
-        self.holes = 0;
+        self.set_holes(0);
     }
 }
 
@@ -399,6 +413,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Waiting<H> for LeakyFifo<H, S> {
     #[inline(always)]
     fn has_room(&mut self, limit: u32) -> bool {
         Self::has_room(self, limit)
+    }
+
+    #[inline(always)]
+    fn is_plain(&mut self, limit: u32) -> bool {
+        self.span() >= self.tight_from && self.span() < limit as usize
     }
 
     #[inline]
