@@ -90,6 +90,7 @@ pub use registry::{AnyDiscipline, AnyParams, CATALOGUE, info};
 pub use storage::flow_table::{FlowPlace, FlowTable, places_for};
 #[cfg(feature = "alloc")]
 pub use storage::heap::Heap;
+pub use storage::id_ring::{Arrivals, IdRing, NO_ID, Occupied};
 pub use storage::indexed_heap::HeapPlace;
 pub use storage::leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
 pub use storage::length_lists::{LengthPlace, lengths_for};

@@ -4,6 +4,7 @@
 include!(concat!(env!("OUT_DIR"), "/tests.rs"));
 
 mod attack;
+mod bursts;
 mod choke_invariants;
 mod choke_statements;
 mod complete;

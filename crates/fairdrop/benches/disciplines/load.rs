@@ -7,11 +7,11 @@ use fairdrop::{AnyParams, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, 
 /// A linear congruential generator modulo 2^64 (multiplier and increment of the C standard's example), of which all
 /// users take the high bits: three instructions, so that disciplines make up what is measured. `rte_red` has one of 32
 /// bits. The same for flows, draws and coins, and in `rte.c` for flows.
-struct Lcg(u64);
+pub struct Lcg(pub u64);
 
 impl Lcg {
     #[inline]
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(1_103_515_245).wrapping_add(12_345);
         self.0
     }
@@ -59,17 +59,18 @@ impl<const BURSTS: bool> Env<u64> for World<BURSTS> {
 /// How long a packet waits. The disciplines that control delay have a target a quarter above it: their tests run, and they
 /// drop little, as the queue is held whatever they do.
 const DELAY_NS: u64 = 20_000_000;
-const LENGTH: u32 = 1000;
+/// Bytes of a packet.
+pub const LENGTH: u32 = 1000;
 /// Packets of a burst, where arrivals come in bursts: as many as drivers of network cards hand over at once.
 const BURST: usize = 32;
 
 /// Packets kept waiting.
-fn held(limit: u32) -> u64 {
+pub fn held(limit: u32) -> u64 {
     u64::from(limit) * 3 / 4
 }
 
 /// Time between two arrivals, in nanoseconds.
-fn step_ns(limit: u32) -> u64 {
+pub fn step_ns(limit: u32) -> u64 {
     DELAY_NS / held(limit)
 }
 

@@ -7,12 +7,16 @@
 //! One arrival: a packet of a random flow is offered; when more than three quarters of `limit` wait, one departs.
 //! `rte.c` does the same around DPDK's functions.
 
+mod bursts;
 mod load;
 mod ring;
 
 use std::time::Instant;
 
-use fairdrop::{AnyDiscipline, CATALOGUE, Discipline, Heap, for_each_discipline};
+use fairdrop::{
+    AnyDiscipline, CATALOGUE, ChokeDecision, Discipline, Heap, RedDecision, for_each_discipline,
+};
+use bursts::{BurstLoad, Rule, choke_params};
 use load::{Load, params};
 use ring::Ring;
 
@@ -31,16 +35,35 @@ impl Task<'_> {
     }
 
     fn run_load<D: Discipline<u64>, const BURSTS: bool>(&self, mut load: Load<D, BURSTS>) {
-        // A profiler is slow: it sees the queue filled once.
-        load.settle(if self.mode == "count" { 1 } else { 3 });
+        load.settle(self.turns());
+        self.measure(|arrivals| {
+            load.measured_loop(arrivals);
+            load.dropped_percent()
+        });
+    }
+
+    /// A burst at a decision over a caller's ring.
+    fn run_bursts<R: Rule>(&self, mut load: BurstLoad<R>) {
+        load.settle(self.turns());
+        self.measure(|arrivals| {
+            load.measured_loop(arrivals);
+            load.dropped_percent()
+        });
+    }
+
+    /// Times that the queue is filled first. A profiler is slow: it sees that once.
+    fn turns(&self) -> u64 {
+        if self.mode == "count" { 1 } else { 3 }
+    }
+
+    fn measure(&self, mut run: impl FnMut(u64) -> f64) {
         if self.mode == "count" {
-            load.measured_loop(self.arrivals);
-            println!("{}", load.dropped_percent());
+            println!("{}", run(self.arrivals));
             return;
         }
         for _ in 0..self.rounds {
             let start = Instant::now();
-            load.measured_loop(self.arrivals);
+            run(self.arrivals);
             println!("{}", start.elapsed().as_nanos() as f64 / self.arrivals as f64);
         }
     }
@@ -76,6 +99,22 @@ fn main() {
         return;
     }
     let (variant, name) = case.split_once(':').unwrap_or(("", case));
+    // `decide` drops early as the other cases do, `decide_rarely` a fifth of that.
+    if let Some(max_p) = match variant {
+        "decide" => Some(0.02),
+        "decide_rarely" => Some(0.004),
+        _ => None,
+    } {
+        let red = bursts::red_params(limit, max_p);
+        if name == "red" {
+            let rule = RedDecision::new(red).expect("parameters are valid");
+            task.run_bursts(BurstLoad::new(rule, limit, flows));
+        } else {
+            let rule = ChokeDecision::new(choke_params(red)).expect("parameters are valid");
+            task.run_bursts(BurstLoad::new(rule, limit, flows));
+        }
+        return;
+    }
     let queue = AnyDiscipline::new(params(name, limit), &mut Heap).expect("parameters are valid");
     match (variant, queue) {
         ("any", queue) => task.run(queue),

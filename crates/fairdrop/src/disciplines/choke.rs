@@ -25,6 +25,8 @@ use crate::storage::{LeakyFifo, MOST_VICTIMS, Slot, Storage};
 pub use schedule::{Candidates, MAX_CANDIDATES, MAX_REGIONS, Schedule};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "choke/burst.rs"]
+mod burst;
 #[path = "choke/schedule.rs"]
 mod schedule;
 
@@ -275,8 +277,10 @@ impl ChokeDecision {
     /// A waiting packet of `len` bytes was transmitted.
     #[inline(always)]
     pub fn departed(&mut self, len: u32) {
-        self.stats.departed.add(len);
+        // Packets and bytes apart from each other, as in `depart`.
+        self.stats.departed.packets += 1;
         self.weigh_out(len);
+        self.stats.departed.bytes += u64::from(len);
     }
 
     decision_calls!(except departed);

@@ -17,6 +17,10 @@ use crate::contract::{
 use crate::declare::{Registered, Warning, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Position, Slot, Storage};
 
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "red/burst.rs"]
+mod burst;
+
 const FLOYD_1993: &str = "Floyd, Jacobson 1993";
 
 params! {

@@ -5,6 +5,7 @@ pub(crate) mod flow_sample;
 pub(crate) mod flow_table;
 #[cfg(feature = "alloc")]
 pub(crate) mod heap;
+pub(crate) mod id_ring;
 pub(crate) mod indexed_heap;
 pub(crate) mod leaky_fifo;
 pub(crate) mod length_lists;
@@ -14,8 +15,9 @@ pub(crate) mod ring;
 
 pub(crate) use flow_sample::FlowSample;
 pub(crate) use flow_table::{FlowPlace, FlowTable, places_for};
+pub(crate) use id_ring::{Arrivals, BLOCK, IdRing, NO_ID};
 pub(crate) use indexed_heap::{HeapPlace, IndexedHeap};
 pub(crate) use leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
 pub(crate) use memory::{Memory, Storage};
 pub(crate) use queue_pool::{PacketSlot, QueuePool, QueueSlot};
-pub(crate) use ring::MOST_VICTIMS;
+pub(crate) use ring::{MOST_VICTIMS, Ring};

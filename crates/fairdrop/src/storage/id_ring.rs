@@ -1,0 +1,281 @@
+//! Packets that wait in somebody else's ring, by an array of 32-bit ids beside it: for decisions on whole bursts.
+
+use crate::contract::decision::{Candidate, Waiting};
+use crate::contract::env::{Env, Stream};
+use crate::contract::packet::{Ecn, Meta};
+use crate::contract::stats::DropCause;
+use crate::storage::draws::{draw_slot, draw_slot_by_weight};
+use crate::storage::ring::Victim;
+
+/// Id of a slot whose packet was dropped in its place. A packet with this id is taken for one of the next lower id.
+pub const NO_ID: u32 = u32::MAX;
+
+/// The id under which a packet with `id` is compared.
+#[inline(always)]
+pub(crate) const fn id_of(id: u32) -> u32 {
+    id - (id == NO_ID) as u32
+}
+
+/// A burst of arrivals, as the owner of a ring knows them: an id and a length for each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrivals<'a> {
+    /// Ids of their flows, compared for equality only.
+    pub ids: &'a [u32],
+    /// Their lengths in bytes; there are as many arrivals as both have.
+    pub lens: &'a [u32],
+    /// Their ECN fields; those that are missing are not ECN-capable.
+    pub ecn: &'a [Ecn],
+}
+
+impl<'a> Arrivals<'a> {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ids.len().min(self.lens.len())
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those from `at` on.
+    #[inline(always)]
+    pub(crate) fn from(&self, at: usize) -> Self {
+        Self {
+            ids: self.ids.get(at..).unwrap_or(&[]),
+            lens: self.lens.get(at..).unwrap_or(&[]),
+            ecn: self.ecn.get(at..).unwrap_or(&[]),
+        }
+    }
+
+    /// The first `most`.
+    #[inline(always)]
+    pub(crate) fn first(&self, most: usize) -> Self {
+        let most = most.min(self.len());
+        Self {
+            ids: self.ids.get(..most).unwrap_or(&[]),
+            lens: self.lens.get(..most).unwrap_or(&[]),
+            ecn: self.ecn,
+        }
+    }
+
+    /// The first one.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Meta> {
+        let flow = u64::from(id_of(*self.ids.first()?));
+        let ecn = self.ecn.first().copied().unwrap_or_default();
+        Some(Meta { ecn, ..Meta::of_flow(flow, *self.lens.first()?) })
+    }
+
+    /// Bytes of the first `most`.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, most: usize) -> u64 {
+        self.lens.iter().take(most).map(|&len| u64::from(len)).sum()
+    }
+}
+
+/// The part of a ring that packets wait in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupied {
+    /// Sequence number of the oldest slot; the slot itself is this modulo the slots of the ring.
+    pub head: u32,
+    /// Sequence number after the newest slot.
+    pub tail: u32,
+    /// Packets waiting: slots between the two, less those with [`NO_ID`].
+    pub packets: u32,
+    /// Bytes waiting.
+    pub bytes: u64,
+}
+
+/// The waiting packets of a queue that the caller keeps, for a burst of arrivals: for each slot of the ring an id, [`NO_ID`] where
+/// a packet was dropped in its place, and a length in bytes.
+///
+/// A decision writes those of arrivals that are to be queued behind `tail`, and [`NO_ID`] over the ids of waiting packets that are
+/// to be dropped, which it lists. The caller then puts the arrivals into their slots, in order, and drops the victims, among
+/// which arrivals of the same burst may be. It moves `head` past empty slots when it likes: a draw that meets one is made again.
+#[derive(Debug)]
+pub struct IdRing<'a> {
+    ids: &'a mut [u32],
+    lens: &'a mut [u32],
+    occupied: Occupied,
+    victims: &'a mut [Victim],
+    dropped: usize,
+}
+
+impl<'a> IdRing<'a> {
+    /// A ring with the ids and lengths of its slots, and the part of it that packets wait in. `victims` has room for every candidate
+    /// of the burst; without room a packet that was to be dropped stays. `None` when the slots are no power of two, ids and lengths
+    /// are not equally many, or fewer than are occupied, or than packets wait.
+    pub fn new(
+        ids: &'a mut [u32],
+        lens: &'a mut [u32],
+        occupied: Occupied,
+        victims: &'a mut [Victim],
+    ) -> Option<Self> {
+        let span = occupied.tail.wrapping_sub(occupied.head);
+        let is_ring = ids.len().is_power_of_two() && ids.len() == lens.len() && ids.len() <= 1 << 31;
+        let fits = span as usize <= ids.len() && occupied.packets <= span;
+        (is_ring && fits).then_some(Self { ids, lens, occupied, victims, dropped: 0 })
+    }
+
+    /// What is occupied now, with the arrivals that are to be queued and without the victims.
+    pub fn occupied(&self) -> Occupied {
+        self.occupied
+    }
+
+    /// The slots of waiting packets that are to be dropped, in the order of the decisions.
+    pub fn victims(&self) -> &[Victim] {
+        self.victims.get(..self.dropped).unwrap_or(&[])
+    }
+
+    /// Queues an arrival; does nothing where no slot is free.
+    #[inline]
+    pub(crate) fn push(&mut self, meta: &Meta) {
+        let index = self.index(self.span());
+        if self.span() < self.ids.len()
+            && let (Some(id), Some(len)) = (self.ids.get_mut(index), self.lens.get_mut(index))
+        {
+            (*id, *len) = (id_of(meta.flow as u32), meta.len);
+            self.advance(1, u64::from(meta.len));
+        }
+    }
+
+    /// Slots from the oldest to the newest, empty ones included.
+    #[inline(always)]
+    pub(crate) fn span(&self) -> usize {
+        self.occupied.tail.wrapping_sub(self.occupied.head) as usize
+    }
+
+    /// Slots that are free.
+    #[inline(always)]
+    pub(crate) fn free(&self) -> usize {
+        self.ids.len() - self.span()
+    }
+
+    /// The slot at an offset from the oldest.
+    #[inline(always)]
+    fn index(&self, offset: usize) -> usize {
+        (self.occupied.head as usize).wrapping_add(offset) & self.ids.len().wrapping_sub(1)
+    }
+
+    /// Takes `packets` with `bytes` behind the tail, whose ids and lengths are written, as queued.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, packets: u32, bytes: u64) {
+        self.occupied.tail = self.occupied.tail.wrapping_add(packets);
+        self.occupied.packets += packets;
+        self.occupied.bytes += bytes;
+    }
+
+    /// Writes ids and lengths of a block of arrivals behind the tail, which counts none of them yet; returns the ids. `None` where
+    /// fewer slots are free, or the ring begins anew among them.
+    #[inline(always)]
+    pub(crate) fn write_ahead(&mut self, block: &Arrivals<'_>) -> Option<[u32; BLOCK]> {
+        if self.free() < BLOCK {
+            return None;
+        }
+        let from = self.index(self.span());
+        let to_ids: &mut [u32; BLOCK] = self.ids.get_mut(from..)?.first_chunk_mut()?;
+        let to_lens: &mut [u32; BLOCK] = self.lens.get_mut(from..)?.first_chunk_mut()?;
+        if let (Some(ids), Some(lens)) = (block.ids.first_chunk(), block.lens.first_chunk()) {
+            (*to_ids, *to_lens) = (*ids, *lens);
+        } else {
+            to_ids.iter_mut().zip(block.ids).for_each(|(to, &id)| *to = id);
+            to_lens.iter_mut().zip(block.lens).for_each(|(to, &len)| *to = len);
+        }
+        Some(*to_ids)
+    }
+
+    /// The ids that draws with `numbers` end with, where a packet is pushed before each but the first; [`NO_ID`] for a number that
+    /// may have to be refused, or that leads to an empty slot.
+    #[inline(always)]
+    pub(crate) fn look(&self, numbers: &[u64; BLOCK]) -> [u32; BLOCK] {
+        let (span, head) = (self.span() as u64, u64::from(self.occupied.head));
+        let mask = self.ids.len().wrapping_sub(1);
+        // Cut once, so that no index below has to be checked.
+        let Some(ids) = self.ids.get(..=mask) else { return [NO_ID; BLOCK] };
+        core::array::from_fn(|pushed| {
+            let wide = u128::from(numbers[pushed]) * u128::from(span + pushed as u64);
+            // Below the span a number may be refused (`uniform_below`), which one below the last of these spans settles for all.
+            let is_sure = wide as u64 >= span + BLOCK as u64;
+            let index = head.wrapping_add((wide >> 64) as u64) as usize & mask;
+            let id = ids.get(index).copied().unwrap_or(NO_ID);
+            if is_sure { id } else { NO_ID }
+        })
+    }
+
+    fn len_at(&self, slot: u32) -> Option<u32> {
+        let id = *self.ids.get(slot as usize)?;
+        self.lens.get(slot as usize).copied().filter(|_| id != NO_ID)
+    }
+
+    /// The slot at an offset from the oldest, as a place.
+    fn place(&self, offset: usize) -> u32 {
+        self.index(offset) as u32
+    }
+}
+
+/// Arrivals that are decided on at once, where all of them are queued.
+pub(crate) const BLOCK: usize = 8;
+
+impl<H> Waiting<H> for IdRing<'_> {
+    type Place = u32;
+
+    fn packets(&self) -> u32 {
+        self.occupied.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.occupied.bytes
+    }
+
+    fn has_room(&mut self, limit: u32) -> bool {
+        self.occupied.packets < limit && self.free() > 0
+    }
+
+    fn draw<E: Env<H>>(&mut self, env: &mut E) -> Option<u32> {
+        if self.occupied.packets == 0 {
+            return None;
+        }
+        let is_live = |offset| self.len_at(self.place(offset)).is_some();
+        draw_slot(self.span(), is_live, || env.random(Stream::Candidate)).map(|offset| self.place(offset))
+    }
+
+    fn draw_weighted<E: Env<H>>(
+        &mut self,
+        most: u32,
+        weight: impl Fn(u32, u32) -> u32,
+        env: &mut E,
+    ) -> Option<u32> {
+        let weight_at = |offset| {
+            let place = self.place(offset);
+            self.len_at(place).map_or(0, |len| weight(place, len))
+        };
+        let random = || env.random(Stream::Candidate);
+        draw_slot_by_weight(self.span(), most, weight_at, random).map(|offset| self.place(offset))
+    }
+
+    fn at_rank(&mut self, rank: u32) -> Option<u32> {
+        Waiting::<H>::places(self).nth(rank as usize)
+    }
+
+    fn places(&self) -> impl DoubleEndedIterator<Item = u32> {
+        (0..self.span()).map(|offset| self.place(offset)).filter(|&place| self.len_at(place).is_some())
+    }
+
+    fn candidate<E: Env<H>>(&self, place: u32, _env: &mut E) -> Option<Candidate<u32>> {
+        let flow = u64::from(*self.ids.get(place as usize)?);
+        self.len_at(place).map(|len| Candidate { place, flow, len })
+    }
+
+    fn discard<E: Env<H>>(&mut self, place: u32, cause: DropCause, _env: &mut E) -> Option<u32> {
+        let len = self.len_at(place)?;
+        *self.victims.get_mut(self.dropped)? = Victim { slot: place, cause };
+        *self.ids.get_mut(place as usize)? = NO_ID;
+        self.dropped += 1;
+        self.occupied.packets -= 1;
+        self.occupied.bytes = self.occupied.bytes.saturating_sub(u64::from(len));
+        Some(len)
+    }
+}
