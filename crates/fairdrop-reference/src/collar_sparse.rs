@@ -11,14 +11,22 @@ pub struct CollarSparseModel {
     collar: CollarModel,
     short: Vec<Packet<u32>>,
     long: Vec<Packet<u32>>,
-    /// Bytes that the short list has sent more than the long one while both had packets.
+    /// Ids of the flows of `long`.
+    ids: Vec<u32>,
+    /// Bytes that have overtaken, less those that the long list has sent since.
     ahead: u64,
 }
 
 impl CollarSparseModel {
     pub fn new(params: CollarSparseParams) -> Self {
         let collar = CollarModel::new(params.collar.clone());
-        Self { params, collar, short: Vec::new(), long: Vec::new(), ahead: 0 }
+        Self { params, collar, short: Vec::new(), long: Vec::new(), ids: Vec::new(), ahead: 0 }
+    }
+
+    /// Whether packets of `long` have the lowest ten bits of this id, and its highest ten: its own have both.
+    fn may_wait_in_long(&self, id: u32) -> bool {
+        let alike = |part: fn(u32) -> u32| self.ids.iter().any(|&other| part(other) == part(id));
+        alike(|id| id & 0x3ff) && alike(|id| id >> 22)
     }
 }
 
@@ -39,22 +47,32 @@ impl Slow for CollarSparseModel {
             None => self.collar.is_rare(id),
         };
         let room = self.short.len() < self.params.short as usize;
-        let list = if sparse && room { &mut self.short } else { &mut self.long };
-        list.push(packet);
+        if sparse && room && !self.may_wait_in_long(id) {
+            self.short.push(packet);
+        } else {
+            self.long.push(packet);
+            self.ids.push(id);
+        }
         Ok(Vec::new())
     }
 
     fn dequeue(&mut self, now: u64, fast: &Queue, random: Random) -> Departure {
         let wait = self.long.first().map_or(0, |oldest| now - oldest.enqueued.ns());
-        let both = !self.short.is_empty() && !self.long.is_empty();
-        let short_goes = if both { self.ahead < 3000 } else { !self.short.is_empty() };
+        let overtakes = match (self.short.first(), self.long.first()) {
+            (Some(short), Some(long)) => short.enqueued > long.enqueued,
+            _ => false,
+        };
+        let short_goes = !self.short.is_empty() && !(overtakes && self.ahead >= 3000);
         let from = if short_goes { &mut self.short } else { &mut self.long };
         if from.is_empty() {
             return Ok((Vec::new(), None));
         }
         let packet = from.remove(0);
+        if !short_goes {
+            self.ids.remove(0);
+        }
         let len = u64::from(packet.meta.len);
-        match (short_goes, both) {
+        match (short_goes, overtakes) {
             (true, true) => self.ahead += len,
             (true, false) => {}
             (false, _) => self.ahead = self.ahead.saturating_sub(len),

@@ -7,7 +7,7 @@ use fairdrop_reference::cases;
 use fairdrop_reference::collar_sparse::CollarSparseModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
-use fairdrop_reference::host::{Bottleneck, mixed};
+use fairdrop_reference::host::{Bottleneck, Event, mixed};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -60,7 +60,7 @@ fn a_sparse_flow_goes_first() {
     assert!(sparse >= 20, "{sparse} ms in one FIFO");
 }
 
-/// Packets of new flows all the time, as many as the link takes, have half of it beside others and no more.
+/// Packets of new flows all the time, as many as the link takes, overtake others with half of it and no more.
 #[test]
 fn half_of_the_link_is_left_to_others() {
     let collar = CollarParams { limit: 400, ..CollarParams::default() };
@@ -73,20 +73,23 @@ fn half_of_the_link_is_left_to_others() {
             link.offer(Meta::of_flow(flow, len));
         }
         link.wait(MS);
-        let before = packets(&link);
+        let (before, queued) = (packets(&link), link.queued());
+        let oldest_in_long = queued.get(before.0 as usize).map(|packet| packet.enqueued);
         let left = link.finish().departed.expect("there are packets");
         let len = i64::from(left.meta.len);
-        // What sparse flows have sent more than others, counted anew where one FIFO is empty.
+        // Bytes that have overtaken, less those of the overtaken, counted anew where one FIFO is empty.
         match (before, packets(&link)) {
             ((0, _) | (_, 0), _) => lead = 0,
-            ((short, _), (after, _)) => {
-                lead = (lead + if after < short { len } else { -len }).max(0);
-                seen += 1;
+            ((short, _), (after, _)) if after < short => {
+                let overtook = oldest_in_long.is_some_and(|oldest| left.enqueued > oldest);
+                lead += if overtook { len } else { 0 };
+                seen += u32::from(overtook);
             }
+            _ => lead = (lead - len).max(0),
         }
         most = most.max(lead);
     }
-    assert!(seen > 500, "both had packets {seen} times");
+    assert!(seen > 500, "{seen} packets overtook");
     assert!(most <= 3000 + 1500, "{most} bytes ahead");
 }
 
@@ -101,6 +104,43 @@ fn parameters_by_name() {
     assert_eq!(name(CollarSparseParams { sparse: 1.1, ..CollarSparseParams::default() }), "sparse");
     let collar = CollarParams { ids: 192, ..CollarParams::default() };
     assert_eq!(name(CollarSparseParams { collar, ..CollarSparseParams::default() }), "ids");
+}
+
+/// Flows that send in bursts and then rest, into two FIFOs: how often a flow's packet went to another FIFO than its last one,
+/// and whether each flow's packets left in order.
+fn flows_that_change(seed: u64, flows: u64, short: u32, sparse: f64) -> (u32, Result<(), TestCaseError>) {
+    let collar = CollarParams { limit: 200, span: Time::from_ms(50), ..CollarParams::default() };
+    let mut dice = Philox::new(seed, 0, 0);
+    let mut trace = Vec::new();
+    for number in 0..3000_u64 {
+        let bits = dice.next_u64();
+        // The bursting flow changes every 100 packets; others send evenly.
+        let flow = if bits & 1 == 0 { number / 100 % flows } else { (bits >> 8) % flows };
+        let arrival = Event::Arrive { flow, len: 100 + (bits >> 32) as u32 % 1400 };
+        let finish = (number % 8 != 0).then_some(Event::Finish);
+        trace.extend([Some(arrival), Some(Event::Wait(1_000_000)), finish].into_iter().flatten());
+    }
+    let params = with(CollarSparseParams { collar, sparse, short });
+    let result = check_conservation(&params, &trace, seed, InOrder::Flow).map(drop);
+    let mut link = Bottleneck::new(params, seed);
+    let (mut last, mut changes) = (std::collections::BTreeMap::new(), 0);
+    for event in &trace {
+        let before = packets(&link);
+        link.step(event);
+        let (Event::Arrive { flow, .. }, after) = (event, packets(&link)) else { continue };
+        let to = if after.0 > before.0 { 0 } else { 1 };
+        if after != before {
+            changes += u32::from(last.insert(*flow, to).is_some_and(|from| from != to));
+        }
+    }
+    (changes, result)
+}
+
+/// The property below is worth something only if flows change their FIFO.
+#[test]
+fn flows_change_their_fifo() {
+    let (changes, _) = flows_that_change(1, 12, 16, 0.6);
+    assert!(changes > 20, "{changes} changes");
 }
 
 fn collar_params() -> impl Strategy<Value = CollarParams> {
@@ -155,9 +195,19 @@ proptest! {
         same(one, AnyParams::Collar(params), &trace)?;
     }
 
+    /// Packets of a flow leave in the order of their arrival, whatever FIFOs they wait in.
     #[test]
     fn nothing_is_lost(params in params(), trace in classed_events(6, 200), seed in any::<u64>()) {
-        check_conservation(&with(params), &trace, seed, InOrder::None)?;
+        check_conservation(&with(params), &trace, seed, InOrder::Flow)?;
+    }
+
+    /// Also where flows become sparse while they wait, as they do with a limit that widens and a long memory.
+    #[test]
+    fn flows_that_change_keep_their_order(
+        seed in any::<u64>(), flows in 2_u64..40, short in 1_u32..40, sparse in 0.1..1.0_f64,
+    ) {
+        let (_, result) = flows_that_change(seed, flows, short, sparse);
+        result?;
     }
 
     /// What waits apart has its bound.

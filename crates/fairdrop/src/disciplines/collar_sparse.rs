@@ -2,8 +2,12 @@
 //!
 //! A packet that [COLLAR](super::collar) admits waits in a short FIFO if its flow sends less than a given fraction of its
 //! fair share: a suspect with a count below that fraction, or a flow that is neither a suspect nor in the memory, while the
-//! memory is long enough to hold flows with a fair share. The short FIFO is served first, for at most half of the bytes while
-//! the other has packets.
+//! memory is long enough to hold flows with a fair share. The short FIFO is served first; packets that overtake get at most
+//! half of the bytes.
+//!
+//! Packets of a flow leave in the order of their arrival. A flow changes to the short FIFO once none of its packets waits in
+//! the long one, which [`LastInLong`] knows from a constant number of counts. A packet of the long FIFO goes first only if
+//! it is older than all in the short one.
 //!
 //! Source: this project, `docs/background/collar.md`.
 
@@ -11,7 +15,7 @@ use super::collar::{CollarDecision, CollarParams, SuspectSet};
 use super::outcome::{drop_packet, mark};
 use crate::contract::{
     Action, Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet,
-    ParamError, Stats, Time,
+    ParamError, Stats, Time, require,
 };
 use crate::declare::{ParamTable, Registered, facts, params, take};
 use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
@@ -19,8 +23,11 @@ use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 const SHORT: u32 = 0;
 const LONG: u32 = 1;
 
-/// Bytes that sparse flows may send more than others while these wait: two packets.
-const AHEAD: i64 = 3000;
+/// Bytes that may overtake before the long FIFO sends as many: two packets.
+const AHEAD_BYTES: i64 = 3000;
+
+/// Counts of [`LastInLong`] for each of two parts of an id: a power of two.
+const LAST_IN_LONG: u32 = 1024;
 
 const OWN: &str = "chosen here, docs/background/collar.md";
 
@@ -45,7 +52,7 @@ impl Registered for CollarSparseParams {
         report: "Remembers whose packets left recently. Senders found there often are held to a fair share; those that \
                  send little wait in a FIFO of their own, which goes first.",
         family: Family::Flow,
-        departures: Departures::AnyOrder,
+        departures: Departures::InOrderWithinFlows,
         source: "this project",
         ..facts::<Self>()
     };
@@ -56,12 +63,56 @@ impl Registered for CollarSparseParams {
         let limit = self.limit();
         let ids = take(memory, self.collar.ids as usize, limit)?;
         let suspects = take(memory, self.collar.sets as usize, limit)?;
+        let last = take(memory, 2 * LAST_IN_LONG as usize, limit)?;
         let slots = take(memory, limit as usize, limit)?;
-        CollarSparse::new(self, slots, ids, suspects)
+        CollarSparse::new(self, slots, (ids, last), suspects)
     }
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);
+    }
+}
+
+/// The last packet put into the long FIFO, by each of two parts of its flow's id: its number, modulo 2^32. Packets leave that
+/// FIFO by number, so those that wait are the last ones. Flows that share a part of their ids share its number, which may
+/// hide that a flow has left, never that it waits.
+#[derive(Clone, Debug)]
+struct LastInLong<I> {
+    numbers: I,
+    /// The number of the last packet of all.
+    last: u32,
+}
+
+impl<I: Storage<u32>> LastInLong<I> {
+    fn new(mut numbers: I) -> Result<Self, ParamError> {
+        let places = numbers.as_ref().len();
+        let enough = places >= 2 * LAST_IN_LONG as usize;
+        require(enough, "short", places as f64, "room for 2048 numbers of packets")?;
+        numbers.as_mut().fill(0);
+        Ok(Self { numbers, last: 0 })
+    }
+
+    /// The places of an id: by its lowest bits, and by its highest.
+    #[inline]
+    fn places(id: u32) -> [usize; 2] {
+        let (low, high) = (id % LAST_IN_LONG, id >> (u32::BITS - LAST_IN_LONG.trailing_zeros()));
+        [low as usize, (LAST_IN_LONG + high) as usize]
+    }
+
+    /// A packet of `id` enters the long FIFO.
+    fn enters(&mut self, id: u32) {
+        self.last = self.last.wrapping_add(1);
+        for place in Self::places(id) {
+            if let Some(number) = self.numbers.as_mut().get_mut(place) {
+                *number = self.last;
+            }
+        }
+    }
+
+    /// Whether a packet of `id` may be among the `waiting` packets of the long FIFO.
+    fn may_hold(&self, id: u32, waiting: u32) -> bool {
+        let number = |place: usize| self.numbers.as_ref().get(place).copied().unwrap_or_default();
+        Self::places(id).into_iter().all(|place| self.last.wrapping_sub(number(place)) < waiting)
     }
 }
 
@@ -71,22 +122,30 @@ pub struct CollarSparse<H, P, I, T> {
     params: CollarSparseParams,
     decision: CollarDecision<I, T>,
     pool: QueuePool<H, (), (), P, [QueueSlot<()>; 2]>,
-    /// Bytes that sparse flows have sent more than others while these waited.
+    last_in_long: LastInLong<I>,
+    /// Bytes that have overtaken, less those that the long FIFO has sent since.
     ahead: i64,
     stats: Stats,
 }
 
 impl<H, P: Storage<PacketSlot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> CollarSparse<H, P, I, T> {
-    /// An empty queue; `slots` has `limit` elements or more, `ids` and `suspects` as many as the parameters give.
+    /// An empty queue; `slots` has `limit` elements or more, `ids` and `suspects` as many as the parameters give, `last`
+    /// 2048.
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
-    pub fn new(params: CollarSparseParams, slots: P, ids: I, suspects: T) -> Result<Self, ParamError> {
+    pub fn new(
+        params: CollarSparseParams,
+        slots: P,
+        (ids, last): (I, I),
+        suspects: T,
+    ) -> Result<Self, ParamError> {
         params.validate()?;
         let queues = [QueueSlot::default(), QueueSlot::default()];
         let pool = QueuePool::new(slots, queues, params.limit() as usize, 2)?;
         let decision = CollarDecision::new(params.collar.clone(), ids, suspects)?;
-        Ok(Self { params, decision, pool, ahead: 0, stats: Stats::default() })
+        let last_in_long = LastInLong::new(last)?;
+        Ok(Self { params, decision, pool, last_in_long, ahead: 0, stats: Stats::default() })
     }
 
     /// The decision without the packets.
@@ -107,15 +166,22 @@ impl<H, P: Storage<PacketSlot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> Coll
     /// The FIFO of a flow that has sent this multiple of its limit, if it is a suspect.
     fn queue_of(&self, id: u32, sent: Option<f64>) -> u32 {
         let room = self.pool.packets(SHORT) < self.params.short;
-        let sparse = room && sent.map_or_else(|| self.decision.is_rare(id), |over| over < self.params.sparse);
+        let sparse = room
+            && sent.map_or_else(|| self.decision.is_rare(id), |over| over < self.params.sparse)
+            && !self.last_in_long.may_hold(id, self.pool.packets(LONG));
         if sparse { SHORT } else { LONG }
     }
 
+    /// Whether the head of the short FIFO is younger than that of the long one.
+    fn overtakes(&self) -> bool {
+        let heads = self.pool.head(SHORT).zip(self.pool.head(LONG));
+        heads.is_some_and(|((short, ()), (long, ()))| short.enqueued > long.enqueued)
+    }
+
     /// The FIFO to serve next, of two that may be empty.
-    fn turn(&self) -> u32 {
-        let both = self.pool.packets(SHORT) > 0 && self.pool.packets(LONG) > 0;
-        let short = if both { self.ahead < AHEAD } else { self.pool.packets(SHORT) > 0 };
-        if short { SHORT } else { LONG }
+    fn turn(&self, overtakes: bool) -> u32 {
+        let waits = overtakes && self.ahead >= AHEAD_BYTES;
+        if self.pool.packets(SHORT) > 0 && !waits { SHORT } else { LONG }
     }
 }
 
@@ -138,21 +204,23 @@ where
             _ => {}
         }
         let rejected = if full { Some(packet) } else { self.pool.push(queue, packet, ()) };
-        if let Some(packet) = rejected {
-            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+        match rejected {
+            Some(packet) => drop_packet(&mut self.stats, env, packet, DropCause::Overflow),
+            None if queue == LONG => self.last_in_long.enters(id),
+            None => {}
         }
     }
 
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let queue = self.turn();
-        let both = self.pool.packets(SHORT) > 0 && self.pool.packets(LONG) > 0;
+        let overtakes = self.overtakes();
+        let queue = self.turn(overtakes);
         // The wait that is steered is that of flows that are not sparse.
         let head = self.pool.head(LONG).map(|(packet, ())| packet.enqueued);
         let packet = self.pool.pop(queue)?;
         let len = i64::from(packet.meta.len);
         self.ahead = match queue {
-            SHORT if both => self.ahead + len,
+            SHORT if overtakes => self.ahead + len,
             SHORT => self.ahead,
             _ => (self.ahead - len).max(0),
         };
