@@ -30,6 +30,7 @@ pub(super) fn cases() -> Vec<Case> {
         collarw(),
         collar_sparse(),
         collar_hosts(),
+        collar_integer(),
     ]
     .concat()
 }
@@ -228,6 +229,34 @@ fn collar_hosts() -> Vec<Case> {
             .set(&[("collar_hosts.hosts", "1"), ("collar.sets", "1")])
             .flows(&(1..=40).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect::<Vec<_>>())
             .hosts(&(1..=40).map(|flow| (flow, 100 + flow / 14, 200 + flow / 2)).collect::<Vec<_>>()),
+    ]
+}
+
+/// The same loads as COLLAR's in floating point, and more of what integers round.
+fn collar_integer() -> Vec<Case> {
+    let of = |name, text| {
+        case("collar_integer", name, "this project", text).set(QUICK_COLLAR).limit(60).phases(COLLAR_OVERLOAD)
+    };
+    let many: Vec<(u64, u32, u8)> = (1..=24).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect();
+    vec![
+        of("basic", "A greedy flow becomes a suspect and is held to its share; the controller does the rest."),
+        of(
+            "full-table",
+            "More flows than places: who is met in the memory and finds no room is dropped in proportion.",
+        )
+        .set(&[("collar.sets", "1"), ("collar.target", "500us")])
+        .flows(&many),
+        of("sizes", "Bytes count, in sixteenths; the weight of a byte doubles every few samples.").lengths(LENGTHS),
+        of("ecn", "Capable packets are marked while drops are rare, and dropped in overload.").ecn(EVERY_ECN),
+        of("overflow", "A full buffer drops the arrival.").limit(4),
+        of("pauses", "The controller catches up after pauses of many updates.").phases(&[
+            Load { arrivals: 120, percent: 300 },
+            Silence { ns: 2000 * MS },
+            Load { arrivals: 100, percent: 300 },
+            Silence { ns: 90 * MS },
+            Load { arrivals: 60, percent: 200 },
+            Drain,
+        ]),
     ]
 }
 

@@ -25,9 +25,12 @@ use crate::contract::{
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::flow_table::PlaceHash;
 use crate::storage::{LeakyFifo, Slot, Storage};
+pub(super) use memory::{BLOCK, Memory, PROBED, matches};
 
-/// Number of adjacent ids that an arrival is compared with at once.
-const BLOCK: usize = 32;
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "collar/memory.rs"]
+mod memory;
+
 /// Places of a set of suspects.
 const PLACES: usize = 8;
 /// The weight of the first value of `s`, in matches.
@@ -58,8 +61,6 @@ const NARROW: f64 = 0.1;
 const SPARED: f64 = 0.125;
 /// The least mean distance of samples, in packets; distances are random, so that flows that take turns are all sampled.
 const NEAREST: f64 = 2.0;
-/// Number of ids that a sampled departure is compared with: adjacent blocks.
-const PROBED: usize = 4 * BLOCK;
 /// Matches averaged by `s`, and by its upper bound: a flood that has passed must not widen its own limit.
 const AVERAGED: f64 = 512.0;
 const AVERAGED_SLOWLY: f64 = 2048.0;
@@ -301,18 +302,6 @@ impl Sharing for AmongFlows {
     fn rescale(&mut self, _: f64) {}
 }
 
-/// Number of `ids` equal to `id`.
-#[inline(never)]
-pub(super) fn matches(ids: &[u32], id: u32) -> u32 {
-    ids.iter().map(|&other| u32::from(other == id)).sum()
-}
-
-/// Whether any of the ids of a block is `id`: all are compared before any result is read, so that vector instructions do it.
-#[inline(never)]
-fn is_in(block: &[u32; BLOCK], id: u32) -> bool {
-    block.iter().fold(0, |found, &other| found | u32::from(other == id)) != 0
-}
-
 /// Suspects whose ids begin alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SuspectSet {
@@ -467,12 +456,10 @@ pub struct CollarDecision<I, T, C = PlainBytes, D = AmongFlows> {
     counting: C,
     sharing: D,
     hash: PlaceHash,
-    ids: I,
+    memory: Memory<I>,
     suspects: T,
     /// One over `span`, in nanoseconds.
     per_span: f64,
-    /// Number of departures remembered so far, up to the size of the memory.
-    remembered: usize,
     controller: Controller,
     next_update: Time,
     output: Output,
@@ -529,16 +516,13 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         params: CollarParams,
         counting: C,
         sharing: D,
-        mut ids: I,
+        ids: I,
         mut suspects: T,
     ) -> Result<Self, ParamError> {
         params.validate()?;
-        let places = ids.as_ref().len();
-        let enough = places >= params.ids as usize;
-        require(enough, "ids", places as f64, "room for as many as the parameter says")?;
+        let memory = Memory::new(ids, params.ids)?;
         let sets = suspects.as_ref().len();
         require(sets >= params.sets as usize, "sets", sets as f64, "room for as many as the parameter says")?;
-        ids.as_mut().fill(0);
         suspects.as_mut().fill(SuspectSet::default());
         let output = Output {
             delay: Time::ZERO,
@@ -572,10 +556,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             counting,
             sharing,
             hash,
-            ids,
+            memory,
             suspects,
             per_span: 1.0 / params.span.ns() as f64,
-            remembered: 0,
             controller,
             next_update: T_UPDATE,
             output,
@@ -618,15 +601,15 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Remembered ids, block after block; 0 where none is stored yet.
     pub fn memory(&self) -> &[u32] {
-        self.ids.as_ref().get(..self.params.ids as usize).unwrap_or_default()
+        self.memory.ids()
     }
 
     /// Whether a flow that is no suspect sends less than half of a fair share, by the memory: it holds at most half as many
     /// of its ids as of a flow with a fair share, for which at least two are expected.
     pub(super) fn is_rare(&self, id: u32) -> bool {
         let ids = self.params.ids as usize;
-        let fair = f64::from(self.filled(0, ids)) * self.output.matched.s;
-        fair >= 2.0 && f64::from(self.hits(0, ids, id)) <= 0.5 * fair
+        let fair = f64::from(self.memory.filled(0, ids)) * self.output.matched.s;
+        fair >= 2.0 && f64::from(self.memory.hits(0, ids, id)) <= 0.5 * fair
     }
 
     /// The id of each suspect, and its bytes, faded.
@@ -766,9 +749,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         if self.limits.base <= 0.0 {
             return Action::Queue;
         }
-        let from = self.first_of_group(BLOCK, env.random(Stream::Candidate));
-        let block = self.ids.as_ref().get(from..).and_then(<[u32]>::first_chunk);
-        if block.is_some_and(|block| is_in(block, id)) {
+        let from = self.memory.first_of_group(BLOCK, env.random(Stream::Candidate));
+        if self.memory.has_in_block(from, id) {
             return self.judge_met(id, from, meta, part, env);
         }
         self.judge_rest(meta, part, env)
@@ -784,7 +766,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         env: &mut E,
     ) -> Action {
-        let found = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
+        let found = f64::from(self.memory.hits(from, BLOCK, id)) / f64::from(self.memory.filled(from, BLOCK));
         let draws = self.base_for(meta, part).0 / self.output.matched.s * D::per(part);
         match self.toss_base(draws * found, Stream::FilterCoin, DropCause::Memory, meta, env) {
             Action::Queue => self.judge_rest(meta, part, env),
@@ -840,9 +822,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
         let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
-        let from = self.first_of_group(PROBED, bits);
-        let hits = self.hits(from, PROBED, id);
-        let compared = self.filled(from, PROBED);
+        let from = self.memory.first_of_group(PROBED, bits);
+        let hits = self.memory.hits(from, PROBED, id);
+        let compared = self.memory.filled(from, PROBED);
         let output = &mut self.output;
         let gap = now.since(output.last_sample).ns() as f64;
         let counted = (output.distance - output.until) as f64 * (1.0 / C::BYTE);
@@ -871,7 +853,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         if hits > 0 {
             self.suspect(id, self.sharing.part(key));
         }
-        self.remember(id, key);
+        self.sharing.remember(self.memory.remember(id), key);
         if self.output.scale >= MOST_SCALE {
             self.rescale();
         }
@@ -1055,47 +1037,6 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             set.put(at, id, assumed);
         }
     }
-
-    /// The first place of the group of `size` ids that `bits` choose.
-    #[inline]
-    fn first_of_group(&self, size: usize, bits: u64) -> usize {
-        let groups = self.params.ids as usize / size;
-        (((bits >> 32) * groups as u64) >> 32) as usize * size
-    }
-
-    /// Number of the `size` ids from `from` on that equal `id`.
-    #[inline]
-    fn hits(&self, from: usize, size: usize, id: u32) -> u32 {
-        matches(self.ids.as_ref().get(from..from + size).unwrap_or_default(), id)
-    }
-
-    /// Ids in `size` places from `from` on, whole blocks.
-    fn filled(&self, from: usize, size: usize) -> u32 {
-        let ids = self.params.ids as usize;
-        if self.remembered >= ids {
-            return size as u32;
-        }
-        let blocks = (ids / BLOCK).max(1);
-        let (rounds, more) = (self.remembered / blocks, self.remembered % blocks);
-        let first = from / BLOCK;
-        (first..first + size / BLOCK).map(|block| rounds as u32 + u32::from(block < more)).sum()
-    }
-
-    /// Puts `id` into the memory in place of the oldest. Departures that follow each other lie in different blocks.
-    #[inline]
-    fn remember(&mut self, id: u32, key: D::Key) {
-        let ids = self.params.ids as usize;
-        let blocks = (ids / BLOCK).max(1);
-        let at = self.remembered % blocks * BLOCK + self.remembered / blocks % BLOCK;
-        if let Some(place) = self.ids.as_mut().get_mut(at) {
-            *place = id;
-        }
-        self.sharing.remember(at, key);
-        self.remembered += 1;
-        if self.remembered == 2 * ids {
-            self.remembered = ids;
-        }
-    }
 }
 
 impl Output {
@@ -1276,16 +1217,5 @@ mod tests {
         for id in 1..0x400 {
             assert_eq!(set.place_of(id), set.ids.iter().position(|&other| other == id), "{id:#x}");
         }
-    }
-
-    #[test]
-    fn blocks_count_their_matches() {
-        let mut block = [7_u32; BLOCK];
-        assert_eq!(
-            (matches(&block, 7), is_in(&block, 7), matches(&block, 1), is_in(&block, 1)),
-            (32, true, 0, false)
-        );
-        (block[0], block[13], block[31]) = (1, 1, 1);
-        assert_eq!((matches(&block, 1), matches(&block[..31], 1), is_in(&block, 1)), (3, 2, true));
     }
 }
