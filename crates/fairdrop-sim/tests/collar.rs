@@ -229,6 +229,57 @@ fn new_flows_all_the_time_gain_nothing() {
     assert!(gained < 1.05, "{gained} times what they have in one FIFO");
 }
 
+/// At 1 Gb/s a flow of CUBIC is sparse in one moment and not in the next. Its packets leave in the order of their arrival
+/// all the same, so TCP sends again only what was dropped.
+#[test]
+fn two_fifos_make_tcp_send_nothing_again() {
+    let fast = r#"
+        duration = "8s"
+        warm_up = "0s"
+        [dumbbell]
+        rate = "1gbit"
+        delay = "1ms"
+        access_rate = "10gbit"
+        access_delay = "9.5ms"
+        [queue]
+        discipline = "collar_sparse"
+        limit = "5000p"
+        [[groups]]
+        name = "tcp"
+        transport = "cubic"
+        count = 4
+        max_window = "20000p"
+        [[groups]]
+        name = "udp"
+        transport = "cbr"
+        rate = "1gbit"
+    "#;
+    let run = run(fast, &[]);
+    let tcp = run.flows.iter().filter(|flow| flow.group == "tcp");
+    for flow in tcp {
+        let (sent_again, dropped) = (flow.measured.transport.fast_retransmits, flow.measured.drops.total());
+        assert!(sent_again <= dropped, "{} recovers {sent_again} times from {dropped} drops", flow.name);
+    }
+    let udp = share(&run, "udp");
+    assert!(udp < 0.5, "UDP has {udp} of the link, a fifth is fair");
+}
+
+/// The same limits in fixed point: what TCP, a flood and a crowd have differs by no more than runs of other seeds do.
+#[test]
+fn integers_share_as_floating_point_does() {
+    let flood = CROWD.to_owned()
+        + "\n[[groups]]\nname = \"crowd\"\ntransport = \"cbr\"\nrate = \"64kbit\"\ncount = 300\npacket_size = \"200B\"\n"
+        + "\n[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"100mbit\"\n";
+    let of = |discipline: &str| {
+        let run = run(&flood, &[&format!("queue.discipline={discipline}")]);
+        (share(&run, "tcp") / 0.56, share(&run, "udp") / 0.056, run.queues[0].utilisation)
+    };
+    let ((tcp, udp, busy), (tcp_f, udp_f, _)) = (of("collar_integer"), of("collar"));
+    assert!(busy > 0.96, "the link is busy for {busy}");
+    assert!((tcp / tcp_f - 1.0).abs() < 0.05, "TCP has {tcp} of its share, {tcp_f} in floating point");
+    assert!((udp - udp_f).abs() < 0.3, "UDP has {udp} of its share, {udp_f} in floating point");
+}
+
 /// A host of forty flows and one of a single flow.
 const HOSTS: &str = r#"
 duration = "60s"

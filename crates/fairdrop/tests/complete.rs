@@ -75,6 +75,25 @@ fn every_discipline_says_what_lists_and_reports_show() {
     }
 }
 
+/// A form stands below the discipline that it is a form of, whose parameters it uses.
+#[test]
+fn forms_stand_below_their_discipline() {
+    let forms = CATALOGUE.iter().enumerate().filter_map(|(at, info)| Some((at, info, info.form_of?)));
+    let mut count = 0;
+    for (at, info, of) in forms {
+        count += 1;
+        let above = CATALOGUE[..at].iter().rev().find(|other| other.form_of.is_none());
+        assert_eq!(
+            above.map(|other| other.name),
+            Some(of),
+            "{} is listed below another discipline",
+            info.name
+        );
+        assert_eq!(info.also_uses, Some(of), "{} uses other parameters", info.name);
+    }
+    assert!(count > 0, "COLLAR has forms");
+}
+
 /// Lists are by family, then by name.
 #[test]
 fn the_catalogue_is_in_order() {

@@ -34,6 +34,7 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "codel": ("codel.target", "codel.interval"),
     "collar": _COLLAR,
     "collar_hosts": (*_COLLAR, "collar_hosts.hosts"),
+    "collar_integer": _COLLAR,
     "collar_sparse": (*_COLLAR, "collar_sparse.sparse", "collar_sparse.short"),
     "collarw": _COLLAR,
     "csfq": ("csfq.k", "csfq.k_alpha", "csfq.k_c"),

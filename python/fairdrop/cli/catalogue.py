@@ -20,9 +20,9 @@ _PAGES = "docs/reference"
 def catalogue_text() -> str:
     """Families of disciplines and kinds of transports, a line for each member."""
     families = dict(_families())
-    widest = max(len(entry["name"]) for entries in families.values() for entry in entries)
+    widest = max(len(_indented(entry)) for entries in families.values() for entry in entries)
     blocks = [
-        "\n".join([family, *(fitted(f"  {entry['name']:{widest}}  {_sentence(entry)}") for entry in entries)])
+        "\n".join([family, *(fitted(f"  {_indented(entry):{widest}}  {_sentence(entry)}") for entry in entries)])
         for family, entries in families.items()
     ]
     known = titles()
@@ -62,6 +62,11 @@ def _is_extension(entry: dict[str, Any]) -> bool:
     return bool(entry["title"] == entry["name"])
 
 
+def _indented(entry: dict[str, Any]) -> str:
+    """The name; that of a form stands below the discipline that it is a form of."""
+    return f"{'  ' if entry.get('form_of') else ''}{entry['name']}"
+
+
 def _sentence(entry: dict[str, Any]) -> str:
     return str(entry["doc"]).partition("\n")[0]
 
@@ -69,7 +74,8 @@ def _sentence(entry: dict[str, Any]) -> str:
 def _entry_text(kind: str, entry: dict[str, Any]) -> str:
     lines = [entry["name"] if _is_extension(entry) else f"{entry['name']}: {entry['title']}"]
     also = f" Uses the parameters of {entry['also_uses']} as well." if entry.get("also_uses") else ""
-    lines += [_paragraph(f"{entry['doc']}{also}"), ""]
+    form = f" A form of {entry['form_of']}." if entry.get("form_of") else ""
+    lines += [_paragraph(f"{entry['doc']}{form}{also}"), ""]
     if not _is_extension(entry):
         lines += [*([f"family  {entry['family']}"] if entry.get("family") else []), f"source  {entry['source']}"]
         lines += [f"page    {_page(kind, entry['name'])}", ""]

@@ -239,14 +239,18 @@ fn collar_integer() -> Vec<Case> {
     };
     let many: Vec<(u64, u32, u8)> = (1..=24).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect();
     vec![
-        of("basic", "A greedy flow becomes a suspect and is held to its share; the controller does the rest."),
+        of(
+            "basic",
+            "A greedy flow becomes a suspect and is held to its share; the controller does the rest.",
+        ),
         of(
             "full-table",
             "More flows than places: who is met in the memory and finds no room is dropped in proportion.",
         )
         .set(&[("collar.sets", "1"), ("collar.target", "500us")])
         .flows(&many),
-        of("sizes", "Bytes count, in sixteenths; the weight of a byte doubles every few samples.").lengths(LENGTHS),
+        of("sizes", "Bytes count, in sixteenths; the weight of a byte doubles every few samples.")
+            .lengths(LENGTHS),
         of("ecn", "Capable packets are marked while drops are rare, and dropped in overload.").ecn(EVERY_ECN),
         of("overflow", "A full buffer drops the arrival.").limit(4),
         of("pauses", "The controller catches up after pauses of many updates.").phases(&[

@@ -164,7 +164,7 @@ pub fn catalogue(extensions: &Extensions) -> Json {
             let params = limit.into_iter().chain(fields_of(info));
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
-                "also_uses": info.also_uses, "label": info.label, "report": info.report,
+                "also_uses": info.also_uses, "form_of": info.form_of, "label": info.label, "report": info.report,
                 "family": info.family.title(), "departures": info.departures.name(), "timed": info.timed,
                 "parameters": params.map(|field| described(&field)).collect::<Vec<_>>(),
             })

@@ -29,6 +29,8 @@ pub struct DisciplineInfo {
     pub params: &'static [ParamSpec],
     /// The discipline whose parameters it uses as well.
     pub also_uses: Option<&'static str>,
+    /// The discipline of which this is a form: lists show it below that one, and it counts as none of its own.
+    pub form_of: Option<&'static str>,
     /// Publication.
     pub source: &'static str,
 }
@@ -57,6 +59,7 @@ impl DisciplineInfo {
         timed: false,
         params: &[],
         also_uses: None,
+        form_of: None,
         source: "",
     };
 }

@@ -75,6 +75,7 @@ impl Registered for CollarHostsParams {
         report: "Remembers whose packets left recently. Hosts found there often are held to a fair share of the link, and each \
                  of their flows to a fair share of that; the waiting time is held near a target.",
         family: Family::Flow,
+        form_of: Some("collar"),
         source: "this project",
         ..facts::<Self>()
     };

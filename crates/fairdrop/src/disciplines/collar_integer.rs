@@ -89,6 +89,7 @@ impl Registered for CollarIntegerParams {
         report: "Remembers whose packets left recently, in whole numbers alone. Senders found there often are held to a \
                  fair share, which is estimated from the same comparisons; the waiting time is held near a target.",
         family: Family::Flow,
+        form_of: Some("collar"),
         source: "this project",
         ..facts::<Self>()
     };

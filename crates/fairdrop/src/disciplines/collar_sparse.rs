@@ -53,6 +53,7 @@ impl Registered for CollarSparseParams {
                  send little wait in a FIFO of their own, which goes first.",
         family: Family::Flow,
         departures: Departures::InOrderWithinFlows,
+        form_of: Some("collar"),
         source: "this project",
         ..facts::<Self>()
     };

@@ -34,6 +34,7 @@ impl Registered for CollarWParams {
         report: "Remembers whose packets left recently. Senders found there often are held to a fair share in proportion \
                  to the weight of their class; the waiting time is held near a target.",
         family: Family::Flow,
+        form_of: Some("collar"),
         source: "this project",
         ..facts::<Self>()
     };
