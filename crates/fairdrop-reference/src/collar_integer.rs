@@ -149,7 +149,8 @@ impl CollarIntegerModel {
         if now - self.last_sample > T_UPDATE {
             self.distance = self.bytes;
         }
-        self.slack = if self.root == 0 { 91_750 } else { 65_536 + 216_172_782_113_784 / self.root }.min(91_750);
+        self.slack =
+            if self.root == 0 { 91_750 } else { 65_536 + 216_172_782_113_784 / self.root }.min(91_750);
         self.loosened = self.widened;
         self.base = product(self.root >> 20, self.root >> 20, 8);
         let service = self.service();
@@ -244,8 +245,7 @@ impl CollarIntegerModel {
         self.sent = (self.sent + self.counted(room)).clamp(16, (1 << 39) - 1);
 
         self.matches = (self.matches + hits).min(2032);
-        for (average, matches) in
-            [(&mut self.quick, self.matches.min(496)), (&mut self.steady, self.matches)]
+        for (average, matches) in [(&mut self.quick, self.matches.min(496)), (&mut self.steady, self.matches)]
         {
             let s = *average >> 16;
             let error = (hits << 28) - (seen.len() as i128 * s).div_euclid(8);
@@ -361,8 +361,7 @@ impl Slow for CollarIntegerModel {
             place.count
         });
         let waiting = self.queue.len();
-        let fate =
-            if waiting < 2 { None } else { self.judge(id, count, &packet.meta, waiting, random) };
+        let fate = if waiting < 2 { None } else { self.judge(id, count, &packet.meta, waiting, random) };
         if let Some((cause, false)) = fate {
             return Ok(vec![(packet, cause)]);
         }
@@ -396,7 +395,9 @@ impl Slow for CollarIntegerModel {
 
     /// Every number is the same, not only nearly.
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
-        let AnyDiscipline::CollarInteger(queue) = fast else { return Err("this is not COLLAR in integers".into()) };
+        let AnyDiscipline::CollarInteger(queue) = fast else {
+            return Err("this is not COLLAR in integers".into());
+        };
         let theirs = queue.decision();
         let (weight, sent) = theirs.sent();
         let numbers = [theirs.root_q40(), theirs.widened_q16(), theirs.s_q31(), weight, sent].map(i128::from);
@@ -411,7 +412,8 @@ impl Slow for CollarIntegerModel {
             return Err(format!("suspects {suspects:?}, should be {:?}", self.suspects));
         }
         let known = theirs.memory().iter().copied().filter(|&id| id != 0);
-        let (mut known, mut ours): (Vec<u32>, _) = (known.collect(), self.looked_at(self.params.collar.ids as usize / 32, 0));
+        let (mut known, mut ours): (Vec<u32>, _) =
+            (known.collect(), self.looked_at(self.params.collar.ids as usize / 32, 0));
         (known.sort_unstable(), ours.sort_unstable());
         if known == ours { Ok(()) } else { Err("another memory".into()) }
     }

@@ -3,9 +3,7 @@
 
 use fairdrop::DropCause::{Filter, Overflow, Pie};
 use fairdrop::disciplines::collar_integer::{IntegerDecision, SuspectLine};
-use fairdrop::{
-    Action, AnyDiscipline, AnyParams, CollarIntegerParams, CollarParams, Meta, Philox, Time,
-};
+use fairdrop::{Action, AnyDiscipline, AnyParams, CollarIntegerParams, CollarParams, Meta, Philox, Time};
 use fairdrop_reference::arbitrary::{classed_events, events, greedy_events};
 use fairdrop_reference::cases;
 use fairdrop_reference::collar_integer::CollarIntegerModel;
@@ -100,7 +98,8 @@ fn nothing_is_dropped_for_its_share_where_the_link_would_go_idle() {
 fn the_aim_is_half_the_buffer_at_most() {
     let params = CollarParams { limit: 100, ..CollarParams::default() };
     for (wait, drops) in [(45, false), (55, true)] {
-        let (mut decision, mut world, mut dice) = (decision(params.clone()), World::new(3), Philox::new(8, 0, 0));
+        let (mut decision, mut world, mut dice) =
+            (decision(params.clone()), World::new(3), Philox::new(8, 0, 0));
         for _ in 0..40_000 {
             let flow = dice.next_u64() % 200;
             decision.departure::<u32, _>(flow, 1000, Time::from_ms(wait), wait as u32, &mut world);
@@ -114,7 +113,8 @@ fn the_aim_is_half_the_buffer_at_most() {
 #[test]
 fn s_is_one_over_the_number_of_equal_flows() {
     for n in [1_u64, 4, 20, 100, 1000] {
-        let (mut decision, mut world, mut dice) = (decision(quick_link()), World::new(n), Philox::new(n, 0, 0));
+        let (mut decision, mut world, mut dice) =
+            (decision(quick_link()), World::new(n), Philox::new(n, 0, 0));
         let (mut mean, total) = (0.0, 200_000);
         for number in 0..total {
             decision.departure::<u32, _>(dice.next_u64() % n, 1000, Time::ZERO, 10, &mut world);
@@ -149,7 +149,8 @@ fn the_largest_numbers_keep_their_types() {
             decision.arrival(&Meta::of_flow(flow, len), waiting, &mut world);
             decision.departure::<u32, _>(flow, len, Time::from_ns(wait), waiting, &mut world);
             let pause = [0, 1, 1 << 10, 1 << 24, 1 << 45][(bits >> 24) as usize % 5];
-            world.now = world.now.after(Time::from_ns(if number % 100 == 0 { pause } else { pause.min(1 << 10) }));
+            world.now =
+                world.now.after(Time::from_ns(if number % 100 == 0 { pause } else { pause.min(1 << 10) }));
         }
         world.now = Time::NEVER;
         decision.arrival(&Meta::of_flow(0, 1500), 2, &mut world);
@@ -177,7 +178,8 @@ fn a_flood_has_what_it_has_in_floating_point() {
         f64::from(flood) / f64::from(all)
     };
     let collar = CollarParams { limit: 300, ..CollarParams::default() };
-    let (ours, theirs) = (share(AnyParams::CollarInteger(with(collar.clone()))), share(AnyParams::Collar(collar)));
+    let (ours, theirs) =
+        (share(AnyParams::CollarInteger(with(collar.clone()))), share(AnyParams::Collar(collar)));
     assert!((0.05..0.15).contains(&ours), "the flood has {ours} of the output");
     assert!((ours / theirs - 1.0).abs() < 0.1, "{ours}, {theirs} in floating point");
 }
@@ -249,7 +251,9 @@ fn random_traces_reach_every_cause() {
             let (mut causes, mut widest) = (Vec::new(), 0);
             for event in &trace {
                 causes.extend(link.step(event).causes());
-                let AnyDiscipline::CollarInteger(queue) = &link.queue else { panic!("it is COLLAR in integers") };
+                let AnyDiscipline::CollarInteger(queue) = &link.queue else {
+                    panic!("it is COLLAR in integers")
+                };
                 widest = widest.max(queue.decision().widened_q16());
             }
             widened += u32::from(widest > 65_536);

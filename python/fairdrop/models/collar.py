@@ -38,7 +38,7 @@ from fairdrop.models._verify import equal, solver, verified
 from fairdrop.models.errors import NoEquilibriumError
 from fairdrop.models.flows import ConstantRate, FlowClass, allowed_rates, class_dict, flow_classes
 
-#: Constants of the discipline: crates/fairdrop/src/disciplines/collar.rs.
+#: Constants of the discipline: crates/fairdrop/src/disciplines/collar/.
 SLACK, LOOSEST, KNEE, MOST_ROOT = 0.003, 1.4, 2.0, 0.5
 MOST_DRAWS, LEAST = 64.0, 1.0 / 16_384.0
 WIDEN_BELOW = 0.8

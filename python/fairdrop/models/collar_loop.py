@@ -41,7 +41,7 @@ from fairdrop.models._roots import bracketed
 from fairdrop.models._verify import equal, solver, verified
 from fairdrop.models.errors import NoEquilibriumError
 
-#: Constants of the discipline: crates/fairdrop/src/disciplines/collar.rs.
+#: Constants of the discipline: crates/fairdrop/src/disciplines/collar/.
 T_UPDATE, ALPHA, BETA, RTT_MAX, MOST_ROOT = 0.016, 0.16, 3.2, 0.1, 0.5
 COMPARED, AVERAGED, AVERAGED_SLOWLY = 128, 512.0, 2048.0
 

@@ -232,7 +232,7 @@ def test_the_wait_swings_as_fast_as_the_loop_would(packets: float, flows: int, r
 )
 def test_poles_of_the_widening_limit(aim_s: float, scaled: bool, modulus: float) -> None:
     """docs/background/collar.md: around the max-min share, with the wait over the aim and the logarithm of the limit as
-    state. Constants of crates/fairdrop/src/disciplines/collar.rs."""
+    state. Constants of crates/fairdrop/src/disciplines/collar/."""
     period_s, target_s, widen, narrow, below = 0.016, 0.015, 0.03, 0.1, 0.8
     part = min(aim_s / target_s, 1.0) if scaled else 1.0
     grown = period_s / aim_s  # of the wait, where the whole output is at a limit that is too wide by the factor e
