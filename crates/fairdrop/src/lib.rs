@@ -67,7 +67,7 @@ pub use disciplines::choke::{AverageIn, Candidates, ChokeDecision, DrawFrom, Ord
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::{ChokeWDecision, Weights};
 pub use disciplines::collar::{
-    AmongFlows, CollarDecision, Compared, Counting, Leaving, PlainBytes, Sharing, SuspectSet,
+    AmongFlows, CollarDecision, Compared, Counting, Leaving, Part, PlainBytes, Sharing, SuspectSet,
 };
 pub use disciplines::collar_hosts::{AmongHosts, HostIds, HostSet, HostsDecision, OfHost, SharingHosts};
 pub use disciplines::collarw::ByClass;

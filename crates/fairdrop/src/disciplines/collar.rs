@@ -24,9 +24,9 @@ use crate::contract::{
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 pub use decision::CollarDecision;
-pub(super) use estimate::{MatchRate, SMOOTH, lesser, moved};
+pub(super) use estimate::{MatchRate, SMOOTH, moved};
 pub(super) use memory::{BLOCK, Memory, PROBED, matches};
-pub use sharing::{AmongFlows, Compared, Counting, Leaving, PlainBytes, Sharing};
+pub use sharing::{AmongFlows, Compared, Counting, Leaving, Part, PlainBytes, Sharing};
 pub use suspects::SuspectSet;
 
 // The build script gives this file by its path, which makes its folder that of the modules below.

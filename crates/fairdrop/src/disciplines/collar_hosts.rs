@@ -12,7 +12,7 @@
 //! of CAKE: a comprehensive queue management solution for home gateways", IEEE LANMAN 2018, III.
 
 use super::collar::{
-    CollarDecision, CollarParams, Compared, Leaving, MatchRate, PlainBytes, Sharing, SuspectSet, lesser,
+    CollarDecision, CollarParams, Compared, Leaving, MatchRate, Part, PlainBytes, Sharing, SuspectSet,
     matches, moved,
 };
 use super::droptail::fifo_in;
@@ -169,17 +169,9 @@ pub struct AmongHosts<I, T> {
     per: f64,
 }
 
-/// The limit of the flows of a host.
-#[derive(Clone, Copy, Debug)]
-pub struct OfHost {
-    times: f64,
-    per: f64,
-    known: Known,
-}
-
 /// The table's state of a host.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub struct OfHost {
     /// Its set and its place there.
     set: usize,
     at: usize,
@@ -187,7 +179,7 @@ struct Known {
     inside: f64,
 }
 
-impl Known {
+impl OfHost {
     /// For a host without a place: as for one with a single flow.
     const NOTHING: Self = Self { set: usize::MAX, at: 0, inside: 1.0 };
 }
@@ -227,18 +219,18 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
 
     /// The state of a host.
     #[inline]
-    fn known(&self, id: u32) -> Known {
+    fn known(&self, id: u32) -> OfHost {
         let set = self.set_index(id);
         let found = self.hosts.as_ref().get(set).and_then(|hosts| {
             let at = hosts.place_of(id)?;
-            Some(Known { set, at, inside: *hosts.inside.get(at)? })
+            Some(OfHost { set, at, inside: *hosts.inside.get(at)? })
         });
-        found.unwrap_or(Known::NOTHING)
+        found.unwrap_or(OfHost::NOTHING)
     }
 
     /// The end at which a packet's host has more flows, the first if both are equal, and the state of that host.
     #[inline]
-    fn end_of(&self, key: HostIds) -> (usize, Known) {
+    fn end_of(&self, key: HostIds) -> (usize, OfHost) {
         let first = self.known(key.0[0]);
         if self.ends < 2 {
             return (0, first);
@@ -281,49 +273,26 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
 
 impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
     type Key = HostIds;
-    type Part = OfHost;
+    type Group = OfHost;
 
     #[inline]
-    fn part(&self, key: HostIds) -> OfHost {
+    fn part(&self, key: HostIds) -> Part<OfHost> {
         let (_, known) = self.end_of(key);
-        OfHost { times: self.times * known.inside, per: self.per / known.inside, known }
+        Part { times: self.times * known.inside, per: self.per / known.inside, group: known }
     }
 
     #[inline]
-    fn times(part: OfHost) -> f64 {
-        part.times
-    }
-
-    #[inline]
-    fn per(part: OfHost) -> f64 {
-        part.per
-    }
-
-    #[inline]
-    fn spared(part: OfHost) -> f64 {
-        lesser(part.per, 1.0)
-    }
-
-    #[inline]
-    fn comes(&mut self, part: OfHost, counted: f64) {
-        let Known { set, at, .. } = part.known;
-        if let Some(bytes) = self.hosts.as_mut().get_mut(set).and_then(|set| set.others.get_mut(at)) {
-            *bytes += counted;
-        }
-    }
-
-    #[inline]
-    fn let_in(&mut self, part: OfHost, counted: f64) {
-        let Known { set, at, .. } = part.known;
-        if let Some(bytes) = self.hosts.as_mut().get_mut(set).and_then(|set| set.let_in.get_mut(at)) {
+    fn counts(&mut self, OfHost { set, at, .. }: OfHost, counted: f64, is_suspect: bool) {
+        let Some(set) = self.hosts.as_mut().get_mut(set) else { return };
+        let bytes = if is_suspect { set.let_in.get_mut(at) } else { set.others.get_mut(at) };
+        if let Some(bytes) = bytes {
             *bytes += counted;
         }
     }
 
     /// Flows without a place share the part of a host's limit that its suspects leave, or the limit of one flow.
     #[inline]
-    fn over(&self, part: OfHost, per_limit: f64, phi: f64) -> f64 {
-        let Known { set, at, inside } = part.known;
+    fn over(&self, OfHost { set, at, inside }: OfHost, per_limit: f64, phi: f64) -> f64 {
         let Some(set) = self.hosts.as_ref().get(set) else { return 0.0 };
         let (Some(let_in), Some(others)) = (set.let_in.get(at), set.others.get(at)) else { return 0.0 };
         let per_limit = per_limit * self.per;

@@ -11,7 +11,7 @@
 //!
 //! Source: this project, `docs/background/collar.md`.
 
-use super::collar::{CollarDecision, CollarParams, SuspectSet};
+use super::collar::{CollarDecision, CollarParams, Part, SuspectSet};
 use super::outcome::{drop_packet, mark};
 use crate::contract::{
     Action, Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet,
@@ -199,7 +199,7 @@ where
         let (id, sent) = self.decision.arrives(&packet.meta, env);
         let queue = self.queue_of(id, sent);
         let full = waiting >= self.params.limit();
-        match self.decision.judged(id, sent, &packet.meta, (), waiting, env) {
+        match self.decision.judged(id, sent, &packet.meta, Part::FAIR, waiting, env) {
             Action::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
             Action::Mark(cause) if !full => mark(&mut self.stats, &mut packet, cause),
             _ => {}

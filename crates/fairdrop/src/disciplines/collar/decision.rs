@@ -8,7 +8,7 @@ use super::CollarParams;
 use super::controller::{Controller, LOOSEST, MOST_BASE, T_UPDATE, aim_s};
 use super::estimate::{Output, lesser};
 use super::memory::{BLOCK, Memory, PROBED};
-use super::sharing::{AmongFlows, Compared, Counting, Leaving, PlainBytes, Sharing};
+use super::sharing::{AmongFlows, Compared, Counting, Leaving, Part, PlainBytes, Sharing};
 use super::suspects::{PLACES, SuspectSet};
 use crate::contract::{Action, DropCause, Ecn, Env, Meta, ParamError, Stream, Time, require, unit_interval};
 use crate::storage::Storage;
@@ -110,7 +110,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
     pub(in super::super) fn arrives<H, E: Env<H>>(&mut self, meta: &Meta, env: &mut E) -> (u32, Option<f64>) {
         self.begin(env);
         let id = self.id_of(meta.flow);
-        (id, self.charge(id, meta.len, C::class_of(meta), ()))
+        (id, self.charge(id, meta.len, C::class_of(meta), Part::FAIR))
     }
 }
 
@@ -237,11 +237,11 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         let part = self.sharing.part(key);
         let sent = self.charge(id, meta.len, C::class_of(meta), part);
         if sent.is_none() {
-            self.sharing.comes(part, self.counted(meta) * self.output.scale);
+            self.sharing.counts(part.group, self.counted(meta) * self.output.scale, false);
         }
         let action = self.judged(id, sent, meta, part, waiting, env);
         if sent.is_some() && !matches!(action, Action::Drop(_)) {
-            self.sharing.let_in(part, self.counted(meta) * self.output.scale);
+            self.sharing.counts(part.group, self.counted(meta) * self.output.scale, true);
         }
         action
     }
@@ -253,7 +253,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         id: u32,
         sent: Option<f64>,
         meta: &Meta,
-        part: D::Part,
+        part: Part<D::Group>,
         waiting: u32,
         env: &mut E,
     ) -> Action {
@@ -273,7 +273,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         &mut self,
         over: f64,
         meta: &Meta,
-        part: D::Part,
+        part: Part<D::Group>,
         waiting: u32,
         env: &mut E,
     ) -> Action {
@@ -292,7 +292,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         &mut self,
         over: f64,
         meta: &Meta,
-        part: D::Part,
+        part: Part<D::Group>,
         waiting: u32,
         env: &mut E,
     ) -> Action {
@@ -314,7 +314,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Effect of the base probability on a packet of a suspect.
     #[inline(always)]
-    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> Action {
+    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: Part<D::Group>, env: &mut E) -> Action {
         let (by_share, rest) = self.base_for(meta, part);
         self.toss_base(by_share * over * over + rest, Stream::PieCoin, DropCause::Pie, meta, env)
     }
@@ -326,11 +326,11 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         &self,
         id: u32,
         meta: &Meta,
-        part: D::Part,
+        part: Part<D::Group>,
         waiting: u32,
         env: &mut E,
     ) -> Action {
-        let over = self.sharing.over(part, self.limits.per_limit, self.limits.phi);
+        let over = self.sharing.over(part.group, self.limits.per_limit, self.limits.phi);
         if over > 1.0 && waiting >= self.limits.spared {
             let excess = excess(over, self.limits.knee, 1.0);
             let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, false, meta.ecn, env);
@@ -355,11 +355,11 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         id: u32,
         from: usize,
         meta: &Meta,
-        part: D::Part,
+        part: Part<D::Group>,
         env: &mut E,
     ) -> Action {
         let found = f64::from(self.memory.hits(from, BLOCK, id)) / f64::from(self.memory.filled(from, BLOCK));
-        let draws = self.base_for(meta, part).0 / self.output.matched.s * D::per(part);
+        let draws = self.base_for(meta, part).0 / self.output.matched.s * part.per;
         match self.toss_base(draws * found, Stream::FilterCoin, DropCause::Memory, meta, env) {
             Action::Queue => self.judge_rest(meta, part, env),
             other => other,
@@ -368,7 +368,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Decision on a packet by the part of the base probability that is equal for all.
     #[inline(always)]
-    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: D::Part, env: &mut E) -> Action {
+    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: Part<D::Group>, env: &mut E) -> Action {
         self.toss_base(self.base_for(meta, part).1, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
@@ -380,10 +380,10 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// The base probability for a packet: the part in proportion to its share, and the rest.
     #[inline]
-    fn base_for(&self, meta: &Meta, part: D::Part) -> (f64, f64) {
+    fn base_for(&self, meta: &Meta, part: Part<D::Group>) -> (f64, f64) {
         let by_size = lesser(self.counted(meta) * self.limits.per_size, 1.0);
-        let probability = self.limits.base * by_size * D::spared(part);
-        let by_share = lesser(probability, self.limits.by_share * D::times(part));
+        let probability = self.limits.base * by_size * lesser(part.per, 1.0);
+        let by_share = lesser(probability, self.limits.by_share * part.times);
         (by_share, probability - by_share)
     }
 
@@ -562,20 +562,20 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Counts a packet of a suspect; returns the multiple of its limit that it has sent, unless it is no suspect.
     #[inline]
-    fn charge(&mut self, id: u32, len: u32, class: C::Class, part: D::Part) -> Option<f64> {
+    fn charge(&mut self, id: u32, len: u32, class: C::Class, part: Part<D::Group>) -> Option<f64> {
         let counted = self.counting.count(len, class) as f64 * (1.0 / C::BYTE);
         let (bytes, per_limit) = (counted * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
         let at = set.place_of(id)?;
         let charged = set.bytes.get_mut(at)?;
         *charged += bytes;
-        Some(*charged * per_limit * D::per(part))
+        Some(*charged * per_limit * part.per)
     }
 
     /// Makes `id` a suspect, if it is none and its set has a free place or one with a lower count.
     #[inline]
-    fn suspect(&mut self, id: u32, part: D::Part) {
-        let assumed = ASSUMED_SHARES * self.output.matched.s * self.output.sent * D::times(part);
+    fn suspect(&mut self, id: u32, part: Part<D::Group>) {
+        let assumed = ASSUMED_SHARES * self.output.matched.s * self.output.sent * part.times;
         let Some(set) = self.set_of(id) else { return };
         if set.place_of(id).is_some() {
             return;

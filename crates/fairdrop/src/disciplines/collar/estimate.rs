@@ -136,6 +136,6 @@ pub(in super::super) fn moved(s: f64, hits: f64, compared: f64, matches: f64) ->
 
 /// The lesser of two numbers.
 #[inline(always)]
-pub(in super::super) fn lesser(one: f64, other: f64) -> f64 {
+pub(super) fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }

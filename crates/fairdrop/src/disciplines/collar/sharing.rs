@@ -71,34 +71,38 @@ impl Counting for PlainBytes {
     }
 }
 
-/// The sharing rule of the link: a flow's limit as a multiple of the fair share of all flows.
+/// A flow's limit, relative to the fair share of all flows.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<P> {
+    /// As a multiple of it.
+    pub times: f64,
+    /// Its inverse.
+    pub per: f64,
+    /// The group that it is a part of.
+    pub group: P,
+}
+
+impl Part<()> {
+    /// A fair share.
+    pub(in super::super) const FAIR: Self = Self { times: 1.0, per: 1.0, group: () };
+}
+
+/// The sharing rule of the link: each flow's part, and what groups of flows share.
 pub trait Sharing {
     /// Distinction between the packets of one flow and another, beside the flow itself.
     type Key: Copy;
-    /// A flow's limit as a multiple of the fair share of all flows.
-    type Part: Copy;
+    /// A group of flows.
+    type Group: Copy;
 
-    /// The limit of flows of this key.
-    fn part(&self, key: Self::Key) -> Self::Part;
+    /// The part of flows of this key.
+    fn part(&self, key: Self::Key) -> Part<Self::Group>;
 
-    /// As a multiple of a fair share of all flows.
-    fn times(part: Self::Part) -> f64;
+    /// A packet counts for its group: one of a suspect that is admitted, or one of a flow without a place.
+    fn counts(&mut self, group: Self::Group, counted: f64, is_suspect: bool);
 
-    /// Its inverse.
-    fn per(part: Self::Part) -> f64;
-
-    /// Their part of the base probability, relative to that of other flows.
-    fn spared(part: Self::Part) -> f64;
-
-    /// A packet comes from a flow that has no place in the table of suspects.
-    fn comes(&mut self, part: Self::Part, counted: f64);
-
-    /// A packet of a suspect is admitted.
-    fn let_in(&mut self, part: Self::Part, counted: f64);
-
-    /// Bytes sent by flows without a place, relative to the part of a shared limit that the suspects leave to them: `phi`
-    /// times it, where `per_limit` is one over the limit of a flow. 0 where there is none.
-    fn over(&self, part: Self::Part, per_limit: f64, phi: f64) -> f64;
+    /// Bytes sent by flows of the group without a place, relative to the part of its limit that the suspects leave to them:
+    /// `phi` times it, where `per_limit` is one over the limit of a flow. 0 where flows share alone.
+    fn over(&self, group: Self::Group, per_limit: f64, phi: f64) -> f64;
 
     /// A departure was compared.
     fn compared(&mut self, key: Self::Key, sample: &Compared);
@@ -131,31 +135,15 @@ pub struct AmongFlows;
 
 impl Sharing for AmongFlows {
     type Key = ();
-    type Part = ();
+    type Group = ();
 
     #[inline(always)]
-    fn part(&self, (): ()) {}
-
-    #[inline(always)]
-    fn times((): ()) -> f64 {
-        1.0
+    fn part(&self, (): ()) -> Part<()> {
+        Part::FAIR
     }
 
     #[inline(always)]
-    fn per((): ()) -> f64 {
-        1.0
-    }
-
-    #[inline(always)]
-    fn spared((): ()) -> f64 {
-        1.0
-    }
-
-    #[inline(always)]
-    fn comes(&mut self, (): (), _: f64) {}
-
-    #[inline(always)]
-    fn let_in(&mut self, (): (), _: f64) {}
+    fn counts(&mut self, (): (), _: f64, _: bool) {}
 
     #[inline(always)]
     fn over(&self, (): (), _: f64, _: f64) -> f64 {
