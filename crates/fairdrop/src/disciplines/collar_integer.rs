@@ -68,9 +68,8 @@ const MOST_MEAN_BYTES: u64 = 1 << 30;
 const MOST_ROOM_BYTES: u64 = ONE_Q31 - 1;
 /// Places of a set of suspects.
 const PLACES: usize = 8;
-/// Bits of a place's count; those above are of the id.
+/// Bits of a place's count; the 24 above are of the id.
 const COUNT_BITS: u32 = 40;
-const ID_BITS: u32 = 24;
 
 params! {
     /// Parameters of [`CollarInteger`].
@@ -198,11 +197,11 @@ impl SuspectLine {
         (place >> COUNT_BITS) as u32
     }
 
-    /// The place of `id`.
+    /// The place of `id`: what is left of it without the id is a count above 0.
     #[inline]
     fn place_of(&mut self, id: u32) -> Option<&mut u64> {
-        let id = id & ((1 << ID_BITS) - 1);
-        self.0.iter_mut().find(|place| Self::id_of(**place) == id && Self::count_of(**place) > 0)
+        let key = u64::from(id) << COUNT_BITS;
+        self.0.iter_mut().find(|place| (**place ^ key).wrapping_sub(1) < MOST_COUNT)
     }
 
     /// The place of the least count, the first of several.
@@ -452,6 +451,7 @@ impl<I: Storage<u32>, T: Storage<SuspectLine>> IntegerDecision<I, T> {
     }
 
     /// Counts a packet of a suspect; returns the count, unless it is no suspect.
+    #[inline]
     fn charge(&mut self, id: u32, len: u32) -> Option<u64> {
         let counted = self.output.counted(u64::from(len.min(MOST_LEN_BYTES)));
         let place = self.set_of(id)?.place_of(id)?;
