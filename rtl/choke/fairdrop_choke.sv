@@ -103,7 +103,7 @@ module fairdrop_choke #(
 
     typedef enum logic [5:0] {
         CLEAR, IDLE, AVERAGE, DRAW, SET, TRY, MULTIPLY1, MULTIPLY2, REDUCE, REFUSE, PLACE, SELECT, SELECT_WORD, READ,
-        READ_MARK, LOOK, FOUND, COMPARE, VICTIM, JUDGE, RED, ROOM, FIND, FIND_WORD, FIND_NEXT, FIND_NEXT2, STORE,
+        READ_MARK, LOOK, FOUND, COMPARE, VICTIM, JUDGE, RED, ROOM, FIND, FIND_WORD, FIND_NEXT, FIND_NEXT2, STORE, SETTLE,
         ANSWER, SEEK, HEAD, HEAD_READ, HEAD_LOOK, FREE_READ, FREE_MAP, FREE_MAP2, FREE, SENT
     } state_t;
     state_t state;
@@ -520,8 +520,10 @@ module fairdrop_choke #(
                     end
                     drawn <= drawn + 1'b1;
                 end
+            // The last candidate leaves before the decision does.
             JUDGE:
-                if (any_live || any_marked) begin
+                if (m_axis_compared_tvalid && !m_axis_compared_tready) state <= JUDGE;
+                else if (any_live || any_marked) begin
                     matched <= count_on_match;
                     events[E_ARRIVING] <= 1'b1;
                     events[E_ALONE] <= !any_live;
@@ -600,8 +602,10 @@ module fairdrop_choke #(
                 map_read <= after_cursor[A-1:5];
                 cells_left <= cells_left - 1'b1;
                 if (cells_left == 1) state <= COMPARE;
-                else state <= FIFOS > 1 ? FIND : STORE;
+                else state <= FIFOS > 1 ? SETTLE : STORE;
             end
+            // The map is written before it is read again.
+            SETTLE: state <= FIND;
             COMPARE: begin
                 answer(by_mark ? 2'd1 : 2'd0, mark_forced ? RED_FORCED : RED_EARLY);
                 state <= ANSWER;
@@ -699,4 +703,8 @@ module fairdrop_choke #(
             end
         end
     end
+
+`ifdef FAIRDROP_PROPERTIES
+`include "choke_properties.svh"
+`endif
 endmodule

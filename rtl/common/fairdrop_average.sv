@@ -1,8 +1,11 @@
 // RED's average and its decisions: S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", 1993,
 // for FIFOS queues, without a division.
 //
-// The average has 16 bits before and 32 after the point, and its weight is 2^-weight_shift. An idle queue is sampled as empty once
-// each packet_time, as the time passes. In place of the drop probability p_a = p_b / (1 - count p_b) the core has
+// The average has 16 bits before and 32 after the point, and its weight is 2^-weight_shift. An idle queue is sampled as empty
+// once each packet_time, as the time passes. Steps are rounded down, so that an average stays on its side of a length that it comes
+// near to: rounded to the nearest it would meet thresholds that the exact one never reaches.
+//
+// In place of the drop probability p_a = p_b / (1 - count p_b) the core has
 // d = avg - min_th and the spacing S = (max_th - min_th) / max_p, so that p_b = d / S, and a random u in [0, 1) drops
 // when u (S - count d) < d. Thresholds are in 2^-16 packets, S in 2^-32.
 //
@@ -66,7 +69,6 @@ module fairdrop_average #(
     logic u_tick;
     logic [FIFO_BITS-1:0] u_fifo, tick_fifo;
     logic signed [49:0] difference, step, shifted;
-    logic half, round_up;
     logic [48:0] twice_max_th;
 
     logic [3:0] d_state;
@@ -89,7 +91,6 @@ module fairdrop_average #(
     end
 
     assign shifted = difference >>> weight_shift;
-    assign half = weight_shift != 4'd0 && difference[{2'b0, weight_shift} - 6'd1];
     assign room = $signed({18'b0, s}) - $signed({2'b0, product[63:0]});
     assign room_wait = $signed({17'b0, s, 1'b0}) - $signed({2'b0, product[63:0]});
     assign random_ready = d_state == D_FACTORS && random_valid;
@@ -117,11 +118,10 @@ module fairdrop_average #(
                 end
             U_SHIFT: begin
                 step <= shifted;
-                round_up <= half;
                 u_state <= U_ADD;
             end
             U_ADD: begin
-                avg[u_fifo] <= avg[u_fifo] + step[47:0] + {47'b0, round_up};
+                avg[u_fifo] <= avg[u_fifo] + step[47:0];
                 if (u_tick) next_ns[u_fifo] <= next_ns[u_fifo] + {16'b0, packet_time_ns};
                 u_state <= u_tick ? U_IDLE : U_COMPARE;
             end
