@@ -22,7 +22,7 @@ help: ## this list
 demo: .venv/installed $(LIVE) ## the headline scenario and a replay of a capture, ending in reports to open
 	@$(BIN)/python scripts/demo.py
 
-test: test-rust test-python no-panic ## every test
+test: test-rust test-python test-bpf no-panic ## every test
 
 test-rust: .tools-checked
 	$(CARGO_TEST)
@@ -246,6 +246,12 @@ c-abi: .venv/dev ## crates/fairdrop-ffi/interface.txt, after additions to the C 
 
 test-dpdk: .venv/dev ffi ## the forwarder of examples/dpdk on DPDK's virtual devices (half a minute; Debian's libdpdk-dev)
 	$(BIN)/python -m pytest -rs tests/dpdk
+
+bpf: ## queue disciplines for the Linux kernel in BPF, in build/bpf (Debian's clang-16 and libbpf-dev; see bpf/README.md)
+	@$(MAKE) --no-print-directory -C bpf objects
+
+test-bpf: .venv/dev ## the cores of the BPF qdiscs beside the conformance vectors; their objects, where there is clang (seconds)
+	$(BIN)/python -m pytest -rs tests/bpf
 
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::
