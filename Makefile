@@ -253,6 +253,9 @@ bpf: ## queue disciplines for the Linux kernel in BPF, in build/bpf (Debian's cl
 test-bpf: .venv/dev ## the cores of the BPF qdiscs beside the conformance vectors; their objects, where there is clang (seconds)
 	$(BIN)/python -m pytest -rs tests/bpf
 
+test-quic: ## QUIC connections through the disciplines, in the virtual-time network of examples/quic-sim (a minute or two to build)
+	cd examples/quic-sim && cargo test --release && cargo clippy --release --all-targets -- -D warnings
+
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::
 
