@@ -1,5 +1,6 @@
 //! The tests of this crate in one program, since each program is linked on its own.
 
+mod beside;
 mod broken;
 mod decisions;
 mod references;

@@ -1,4 +1,4 @@
-//! Wrong forms of the references of RED, `CoDel` and PIE: mistakes that implementations make. What is meant to notice a
+//! Wrong forms of the references of RED, `CHOKeW`, `CoDel` and PIE: mistakes that implementations make. What is meant to notice a
 //! mistake is played to them.
 
 /// One mistake.
@@ -31,10 +31,12 @@ pub enum Broken {
     PieNeverRearms,
     /// PIE: nothing is dropped for certain, however much the probabilities since the last drop add up to.
     PieHasNoLatestDrop,
+    /// CHOKeW: the drawing factor is multiplied by the weight, and not divided.
+    ChokeWMultipliesByWeight,
 }
 
 impl Broken {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::RedRestartsIdleClock,
         Self::RedForgetsCountWhenForced,
         Self::CoDelDropsOnce,
@@ -48,6 +50,7 @@ impl Broken {
         Self::PieNeverSparesLowDelay,
         Self::PieNeverRearms,
         Self::PieHasNoLatestDrop,
+        Self::ChokeWMultipliesByWeight,
     ];
 
     /// The discipline whose vectors have to notice.
@@ -65,6 +68,7 @@ impl Broken {
             | Self::PieNeverSparesLowDelay
             | Self::PieNeverRearms
             | Self::PieHasNoLatestDrop => "pie",
+            Self::ChokeWMultipliesByWeight => "chokew",
         }
     }
 }

@@ -6,6 +6,7 @@ use fairdrop::{
     MarkedEntry, Packet, Stream, Time, uniform_below,
 };
 
+use crate::compare::is_mistaken;
 use crate::host::{Queue, Step};
 use crate::red::{Plan, Reference, Scheme};
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
@@ -263,7 +264,7 @@ impl Slow for Hardware {
             // Of several, the sum is known; after an idle time they are the same but for rounding.
             self.red[fifo].decay_or_follow(&red, length as f64, Time::from_ns(now));
             let sum = self.red[fifo].average + others;
-            if (sum - theirs).abs() > 1e-9 * (1.0 + theirs) {
+            if (sum - theirs).abs() > 1e-9 * (1.0 + theirs) && !is_mistaken() {
                 return Err(format!("averages {theirs}, should be {sum}"));
             }
         }

@@ -5,7 +5,8 @@
 
 use fairdrop::{AnyDiscipline, ChokeWParams, Discipline, DropCause, Packet, RedParams, Stream, Time};
 
-use crate::compare::close;
+use crate::broken::Broken;
+use crate::compare::{close, is_mistaken};
 use crate::host::Queue;
 use crate::red::{Handed, Reference, Scheme};
 use crate::slow::{Arrival, Decided, Departure, Random, Slow};
@@ -30,13 +31,24 @@ pub struct ChokeWReference {
     /// The plain list, with DropTail or RED for unmatched arrivals.
     pub rest: Reference,
     pub p_0: f64,
+    broken: Option<Broken>,
 }
 
 impl ChokeWReference {
     pub fn new(paper: Paper) -> Self {
         let limit = paper.red.limit;
         let scheme = if paper.with_red { Scheme::Red(paper.red.clone()) } else { Scheme::DropTail { limit } };
-        Self { paper, rest: Reference::new(scheme), p_0: 0.0 }
+        Self { paper, rest: Reference::new(scheme), p_0: 0.0, broken: None }
+    }
+
+    pub fn of(params: &ChokeWParams) -> Self {
+        Self::new(paper(params))
+    }
+
+    /// The same with a mistake.
+    #[must_use]
+    pub fn broken(self, form: Broken) -> Self {
+        Self { broken: Some(form), ..self }
     }
 
     fn weight(&self, class: u8) -> f64 {
@@ -69,7 +81,9 @@ impl ChokeWReference {
         // Figure 1. The fraction is drawn only where it is used.
         let mut drawn = handed.drawn.iter();
         if length as f64 > self.paper.l_th {
-            let p_i = self.p_0 / self.weight(packet.meta.class);
+            let weight = self.weight(packet.meta.class);
+            let is_broken = self.broken == Some(Broken::ChokeWMultipliesByWeight);
+            let p_i = if is_broken { self.p_0 * weight } else { self.p_0 / weight };
             let mut m = p_i.floor();
             let f = p_i - m;
             if ((v() >> 11) as f64 / 2_f64.powi(53)) < f {
@@ -103,7 +117,7 @@ impl ChokeWReference {
         if self.paper.with_red {
             let w = self.paper.red.w_q;
             self.rest.average = (1.0 - w) * self.rest.average + w * length as f64;
-            if handed.average != Some(self.rest.average) {
+            if handed.average != Some(self.rest.average) && !is_mistaken() {
                 return Err(format!("average {:?}, should be {}", handed.average, self.rest.average));
             }
         }
@@ -116,7 +130,7 @@ fn none_left<'a>(mut drawn: impl Iterator<Item = &'a u32>) -> Result<(), String>
 }
 
 pub fn reference(params: ChokeWParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(ChokeWReference::new(paper(&params))))
+    Some(Box::new(ChokeWReference::of(&params)))
 }
 
 impl Slow for ChokeWReference {

@@ -14,7 +14,7 @@ use fairdrop::{
 };
 
 use crate::broken::Broken;
-use crate::compare::{bytes, unit};
+use crate::compare::{bytes, is_mistaken, unit};
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
@@ -250,11 +250,11 @@ impl Reference {
         self.average = (1.0 - red.w_q) * self.average + red.w_q * length;
     }
 
-    /// Takes over their average if it is the same to the `rounding`. A wrong form may have another, and keeps that.
+    /// Takes over their average if it is the same to the `rounding`.
     pub fn go_on_with(&mut self, theirs: Option<f64>, rounding: f64) -> Result<(), String> {
         let theirs = theirs.ok_or("no average")?;
         if (theirs - self.average).abs() > rounding {
-            if self.broken.is_some() {
+            if is_mistaken() {
                 return Ok(());
             }
             return Err(format!("average {theirs:e}, should be {:e} to {rounding:e}", self.average));

@@ -132,8 +132,9 @@ fn internals_are_named_and_move() {
     let named = |name| -> Option<&[&str]> {
         Some(match name {
             "red" => &["avg", "count"],
-            "choke" | "gchoke" | "back_choke_memory" | "choke_hardware" | "penalty_box"
-            | "flow_valve" => &["avg"],
+            "choke" | "gchoke" | "back_choke_memory" | "choke_hardware" | "penalty_box" | "flow_valve" => {
+                &["avg"]
+            }
             "mlc" => &["trials"],
             "black" => &["avg", "fair_share"],
             "care" => &["flows"],
