@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use fairdrop::{
-    Action, Arrivals, ChokeDecision, ChokeParams, DropCause, Ecn, IdRing, Meta, NO_ID, Occupied, Philox, RedDecision,
-    RedParams, Ring, RingEnv, Stream, Time, Victim,
+    Action, Arrivals, ChokeDecision, ChokeParams, DropCause, Ecn, IdRing, Meta, NO_ID, Occupied, Philox,
+    RedDecision, RedParams, Ring, RingEnv, Stream, Time, Victim,
 };
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, red_params};
 use fairdrop_reference::{cases, reach};
@@ -236,7 +236,9 @@ fn agree<R: Rule + Clone>(rule: R, steps: &[Step], seed: u64) -> Result<Vec<Drop
         }
         if rules[0].shown() != rules[1].shown() || numbers[0].later() != numbers[1].later() {
             let [single, whole] = [rules[0].shown(), rules[1].shown()];
-            return Err(format!("step {at}: {single:?} one by one, {whole:?} at once, or the numbers after it"));
+            return Err(format!(
+                "step {at}: {single:?} one by one, {whole:?} at once, or the numbers after it"
+            ));
         }
         for _ in 0..*departures {
             for (queue, rule) in queues.iter_mut().zip(&mut rules) {

@@ -1,11 +1,12 @@
 //! Bursts of 32 packets over a ring that the caller keeps: the decisions of RED and CHOKe alone, under the load of `load.rs`.
+//! Departures are not counted, as around `rte_red`.
 
 use std::convert::Infallible;
 use std::hint::black_box;
 
 use fairdrop::{
-    Action, Arrivals, ChokeDecision, ChokeParams, DropCause, IdRing, Meta, NO_ID, Occupied, RedDecision, RedParams,
-    RingEnv, Stream, Time, Victim,
+    Action, Arrivals, ChokeDecision, ChokeParams, DropCause, IdRing, Meta, NO_ID, Occupied, RedDecision,
+    RedParams, RingEnv, Stream, Time, Victim,
 };
 
 use crate::load::{LENGTH, Lcg, held, step_ns};
@@ -33,9 +34,13 @@ pub trait Rule {
     const LEAVES_HOLES: bool;
 
     /// Decides on a burst; returns how many of `victims` are set.
-    fn burst(&mut self, burst: Arrivals<'_>, ring: Beside<'_>, env: &mut Lent<'_>, actions: &mut [Action]) -> usize;
-
-    fn departed(&mut self, len: u32);
+    fn burst(
+        &mut self,
+        burst: Arrivals<'_>,
+        ring: Beside<'_>,
+        env: &mut Lent<'_>,
+        actions: &mut [Action],
+    ) -> usize;
 }
 
 /// What a caller keeps beside its ring.
@@ -63,17 +68,18 @@ impl Rule for RedDecision {
     const LEAVES_HOLES: bool = false;
 
     #[inline(always)]
-    fn burst(&mut self, burst: Arrivals<'_>, ring: Beside<'_>, env: &mut Lent<'_>, actions: &mut [Action]) -> usize {
+    fn burst(
+        &mut self,
+        burst: Arrivals<'_>,
+        ring: Beside<'_>,
+        env: &mut Lent<'_>,
+        actions: &mut [Action],
+    ) -> usize {
         self.burst::<Infallible, _>(burst, ring.occupied.packets, &mut env.env(), actions);
         let queued = actions.iter().filter(|action| !matches!(action, Action::Drop(_))).count() as u32;
         ring.occupied.packets += queued;
         ring.occupied.tail = ring.occupied.tail.wrapping_add(queued);
         0
-    }
-
-    #[inline(always)]
-    fn departed(&mut self, len: u32) {
-        self.departed(len);
     }
 }
 
@@ -81,17 +87,18 @@ impl Rule for ChokeDecision {
     const LEAVES_HOLES: bool = true;
 
     #[inline(always)]
-    fn burst(&mut self, burst: Arrivals<'_>, ring: Beside<'_>, env: &mut Lent<'_>, actions: &mut [Action]) -> usize {
+    fn burst(
+        &mut self,
+        burst: Arrivals<'_>,
+        ring: Beside<'_>,
+        env: &mut Lent<'_>,
+        actions: &mut [Action],
+    ) -> usize {
         let Beside { ids, lens, occupied, victims } = ring;
         let mut ring = IdRing::new(ids, lens, *occupied, victims).expect("a ring");
         self.burst::<Infallible, _>(burst, &mut ring, &mut env.env(), actions);
         *occupied = ring.occupied();
         ring.victims().len()
-    }
-
-    #[inline(always)]
-    fn departed(&mut self, len: u32) {
-        self.departed(len);
     }
 }
 
@@ -172,7 +179,7 @@ impl<R: Rule> BurstLoad<R> {
         let ids: [u32; BURST] = std::array::from_fn(|_| {
             ((u128::from(self.arrivals.next()) * u128::from(self.flows)) >> 64) as u32
         });
-        let lens = black_box([LENGTH; BURST]);
+        let lens = [LENGTH; BURST];
         let mut actions = [Action::Queue; BURST];
         let mut victims = [Victim { slot: 0, cause: DropCause::Overflow }; BURST];
         let now = Time::from_ns(self.now);
@@ -211,7 +218,7 @@ impl<R: Rule> BurstLoad<R> {
     /// Those that wait over the length to hold depart.
     #[inline(always)]
     fn depart(&mut self) {
-        let Self { rule, slots, ids, occupied, held, seen, .. } = self;
+        let Self { slots, ids, occupied, held, seen, .. } = self;
         let (mut left, mut unseen, mut bytes) = (*occupied, *seen, 0);
         let (slots, ids, mask) = (&slots[..], &ids[..], slots.len() - 1);
         while left.packets > *held {
@@ -224,7 +231,6 @@ impl<R: Rule> BurstLoad<R> {
             unseen ^= handle;
             left.packets -= 1;
             bytes += u64::from(meta.len);
-            rule.departed(meta.len);
         }
         left.bytes = left.bytes.wrapping_sub(bytes);
         (*occupied, *seen) = (left, unseen);

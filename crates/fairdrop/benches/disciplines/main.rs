@@ -13,10 +13,8 @@ mod ring;
 
 use std::time::Instant;
 
-use fairdrop::{
-    AnyDiscipline, CATALOGUE, ChokeDecision, Discipline, Heap, RedDecision, for_each_discipline,
-};
 use bursts::{BurstLoad, Rule, choke_params};
+use fairdrop::{AnyDiscipline, CATALOGUE, ChokeDecision, Discipline, Heap, RedDecision, for_each_discipline};
 use load::{Load, params};
 use ring::Ring;
 

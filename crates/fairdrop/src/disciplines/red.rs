@@ -315,8 +315,14 @@ impl RedState {
 
     /// Bounds the random bits that keep a packet, for the next half of the counts that are left until a drop is certain.
     fn bound_count(&mut self) {
+        self.bound_counts(0.0);
+    }
+
+    /// The same for `least` counts or more, where so many are left.
+    fn bound_counts(&mut self, least: f64) {
         let count = self.count();
-        let half = (0.5 * (self.most_spacing - count as f64)).clamp(0.0, MOST_COUNTS);
+        let left = (self.most_spacing - count as f64).clamp(0.0, MOST_COUNTS);
+        let half = (0.5 * left).max(least).min(left);
         let least = self.most_spacing - (count as f64 + half);
         // Where the quotient is 1 or more, or not a number, no bits are enough.
         let keep_from = (1.0 + 1e-8) / least * TWO_TO_64;

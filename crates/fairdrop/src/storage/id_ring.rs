@@ -168,10 +168,10 @@ impl<'a> IdRing<'a> {
         self.occupied.bytes += bytes;
     }
 
-    /// Writes ids and lengths of a block of arrivals behind the tail, which counts none of them yet; returns the ids. `None` where
-    /// fewer slots are free, or the ring begins anew among them.
+    /// Writes ids and lengths of a block of arrivals behind the tail, which counts none of them yet. `None` where fewer slots are
+    /// free, or the ring begins anew among them.
     #[inline(always)]
-    pub(crate) fn write_ahead(&mut self, block: &Arrivals<'_>) -> Option<[u32; BLOCK]> {
+    pub(crate) fn write_ahead(&mut self, block: &Arrivals<'_>) -> Option<()> {
         if self.free() < BLOCK {
             return None;
         }
@@ -184,25 +184,26 @@ impl<'a> IdRing<'a> {
             to_ids.iter_mut().zip(block.ids).for_each(|(to, &id)| *to = id);
             to_lens.iter_mut().zip(block.lens).for_each(|(to, &len)| *to = len);
         }
-        Some(*to_ids)
+        Some(())
     }
 
-    /// The ids that draws with `numbers` end with, where a packet is pushed before each but the first; [`NO_ID`] for a number that
-    /// may have to be refused, or that leads to an empty slot.
+    /// Writes the ids that draws with `numbers` end with, where a packet is pushed before each but the first, [`NO_ID`] for an empty
+    /// slot. Returns whether no number may have to be refused.
     #[inline(always)]
-    pub(crate) fn look(&self, numbers: &[u64; BLOCK]) -> [u32; BLOCK] {
+    pub(crate) fn look(&self, numbers: &[u64; BLOCK], found: &mut [u32; BLOCK]) -> bool {
         let (span, head) = (self.span() as u64, u64::from(self.occupied.head));
         let mask = self.ids.len().wrapping_sub(1);
         // Cut once, so that no index below has to be checked.
-        let Some(ids) = self.ids.get(..=mask) else { return [NO_ID; BLOCK] };
-        core::array::from_fn(|pushed| {
-            let wide = u128::from(numbers[pushed]) * u128::from(span + pushed as u64);
-            // Below the span a number may be refused (`uniform_below`), which one below the last of these spans settles for all.
-            let is_sure = wide as u64 >= span + BLOCK as u64;
+        let Some(ids) = self.ids.get(..=mask) else { return false };
+        let mut least = u64::MAX;
+        for (pushed, (found, &number)) in found.iter_mut().zip(numbers).enumerate() {
+            let wide = u128::from(number) * u128::from(span + pushed as u64);
             let index = head.wrapping_add((wide >> 64) as u64) as usize & mask;
-            let id = ids.get(index).copied().unwrap_or(NO_ID);
-            if is_sure { id } else { NO_ID }
-        })
+            *found = ids.get(index).copied().unwrap_or(NO_ID);
+            least = least.min(wide as u64);
+        }
+        // Below its span a number may be refused (`uniform_below`); these are below the last one.
+        least >= span + BLOCK as u64
     }
 
     fn len_at(&self, slot: u32) -> Option<u32> {

@@ -11,7 +11,7 @@ const AHEAD: usize = 32;
 /// An environment whose next numbers for candidates were drawn ahead.
 struct Ahead<'e, E> {
     env: &'e mut E,
-    /// Zeros behind those that were drawn: draws with them may have to be refused, so that none is taken for one.
+    /// Behind those that were drawn, ones that are never refused, for a block that has fewer arrivals.
     numbers: [u64; AHEAD + BLOCK],
     drawn: usize,
     used: usize,
@@ -24,7 +24,7 @@ impl<'e, E> Ahead<'e, E> {
     where
         E: Env<H>,
     {
-        let mut numbers = [0; AHEAD + BLOCK];
+        let mut numbers = [u64::MAX; AHEAD + BLOCK];
         let drawn = arrivals.min(AHEAD);
         numbers.iter_mut().take(drawn).for_each(|number| *number = env.random(Stream::Candidate));
         Self { env, numbers, drawn, used: 0 }
@@ -94,7 +94,9 @@ impl ChokeDecision {
         env: &mut E,
         actions: &mut [Action],
     ) {
-        let draws = self.draws_for_each(arrivals.len(), ring.occupied().packets);
+        // An id that stands for an empty slot is left to the decision on one arrival.
+        let named = arrivals.ids.iter().fold(0, |any, &id| any | u32::from(id == NO_ID).wrapping_neg()) == 0;
+        let draws = named && self.draws_for_each(arrivals.len(), ring.occupied().packets);
         let mut env = Ahead::new(if draws { arrivals.len() } else { 0 }, env);
         // Arrivals up to this one are decided by random bits and have room, if all are queued.
         let (mut at, mut clear_to, mut bound) = (0, 0, self.state.bounded_to());
@@ -105,7 +107,7 @@ impl ChokeDecision {
                 clear_to = at + self.clear(rest.len(), ring.occupied().packets);
             }
             let (queued, early) = if !draws {
-                (self.queue_below(&rest, ring), None)
+                (if named { self.queue_below(&rest, ring) } else { 0 }, None)
             } else if clear_to >= at + BLOCK {
                 self.queue_block(&rest, ring, &mut env)
             } else {
@@ -159,24 +161,39 @@ impl ChokeDecision {
         let Self { params, state, stats, .. } = self;
         let (red, waiting) = (&params.red, ring.occupied().packets);
         let Some(numbers) = env.next() else { return (0, None) };
-        let Some(ids) = ring.write_ahead(arrivals) else { return (0, None) };
-        let unlike = first_like(&ring.look(numbers), &ids);
-        if unlike == BLOCK && arrivals.len() >= BLOCK {
-            let (queued, early) = state.keep_all(red, waiting, BLOCK, env.env);
-            if queued == BLOCK {
-                let bytes = arrivals.lens.first_chunk::<BLOCK>().map_or(0, total);
-                env.used += BLOCK;
-                stats.drawn += BLOCK as u64;
-                stats.arrived.packets += BLOCK as u64;
-                stats.arrived.bytes += bytes;
-                ring.advance(BLOCK as u32, bytes);
-                return (BLOCK, None);
-            }
+        if ring.write_ahead(arrivals).is_none() {
+            return (0, None);
+        }
+        let mut candidates = [NO_ID; BLOCK];
+        let is_sure = ring.look(numbers, &mut candidates);
+        // A draw that was repeated used the number of an arrival behind it: the last ones then have none ahead.
+        let ahead = env.drawn - env.used;
+        let full = arrivals.ids.first_chunk().zip(arrivals.lens.first_chunk()).filter(|_| ahead >= BLOCK);
+        let Some((ids, lens)) = full else {
+            let most = if is_sure { arrivals.len().min(ahead) } else { 0 };
+            let most = first_like(&candidates, arrivals.ids).min(most);
+            let (queued, early) = state.keep_all(red, waiting, most, env.env);
+            return self.queue_part(arrivals, queued, early, ring, env);
+        };
+        if !is_sure {
+            return (0, None);
+        }
+        if any_like(&candidates, ids) {
+            let most = first_like(&candidates, ids);
+            let (queued, early) = state.keep_all(red, waiting, most, env.env);
             return self.queue_part(arrivals, queued, early, ring, env);
         }
-        let most = unlike.min(arrivals.len());
-        let (queued, early) = state.keep_all(red, waiting, most, env.env);
-        self.queue_part(arrivals, queued, early, ring, env)
+        let (queued, early) = state.keep_all(red, waiting, BLOCK, env.env);
+        if queued < BLOCK {
+            return self.queue_part(arrivals, queued, early, ring, env);
+        }
+        let bytes = total(lens);
+        env.used += BLOCK;
+        stats.drawn += BLOCK as u64;
+        stats.arrived.packets += BLOCK as u64;
+        ring.advance(BLOCK as u32, bytes);
+        stats.arrived.bytes += bytes;
+        (BLOCK, None)
     }
 
     /// Counts and queues the first `queued` arrivals of a block, which stops there.
@@ -208,7 +225,7 @@ impl ChokeDecision {
         if !(self.basic && fits && self.state.at_most(red, BLOCK, packets + BLOCK) < red.min_th) {
             return 0;
         }
-        if ring.write_ahead(arrivals).is_none_or(|ids| ids.iter().take(most).any(|&id| id == NO_ID)) {
+        if ring.write_ahead(arrivals).is_none() {
             return 0;
         }
         self.state.pass_below(red, waiting, most);
@@ -241,26 +258,27 @@ impl ChokeDecision {
     }
 }
 
-/// Where an arrival has no id of its own, or a candidate is of its flow or no packet; [`BLOCK`] where there is no such one.
-#[inline(always)]
-fn first_like(candidates: &[u32; BLOCK], ids: &[u32; BLOCK]) -> usize {
-    // All at once without branches; a single one is looked for where there is one.
-    let pairs = candidates.iter().zip(ids);
-    if pairs.fold(false, |any, (&candidate, &id)| any | is_like(candidate, id)) {
-        return where_like(candidates, ids);
+/// Whether a candidate is of the flow of its arrival or no packet. A call, since what is written
+/// to memory is compared as vectors only there.
+#[inline(never)]
+fn any_like(candidates: &[u32; BLOCK], ids: &[u32; BLOCK]) -> bool {
+    let mut any = 0_u32;
+    for (&candidate, &id) in candidates.iter().zip(ids) {
+        // All ones where they are alike.
+        any |= u32::from(is_like(candidate, id)).wrapping_neg();
     }
-    BLOCK
+    any != 0
 }
 
-#[cold]
+/// The first of them; [`BLOCK`] where there is none.
 #[inline(never)]
-fn where_like(candidates: &[u32; BLOCK], ids: &[u32; BLOCK]) -> usize {
+fn first_like(candidates: &[u32; BLOCK], ids: &[u32]) -> usize {
     candidates.iter().zip(ids).position(|(&candidate, &id)| is_like(candidate, id)).unwrap_or(BLOCK)
 }
 
 #[inline(always)]
 fn is_like(candidate: u32, id: u32) -> bool {
-    (candidate == id) | (candidate == NO_ID) | (id == NO_ID)
+    (candidate == id) | (candidate == NO_ID)
 }
 
 /// The sum in 64 bits.

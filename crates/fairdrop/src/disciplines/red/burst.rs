@@ -36,14 +36,13 @@ impl RedState {
 
     /// Moves the average for `packets` arrivals below `min_th`, all of them queued, the first of which finds `waiting`.
     pub(in crate::disciplines) fn pass_below(&mut self, params: &RedParams, waiting: u32, packets: usize) {
-        for pushed in 0..packets {
-            self.sample(params, waiting + pushed as u32);
-        }
+        self.sample_all(params, waiting, packets);
         self.set_count(-1);
     }
 
-    /// Moves the average for arrivals at or above `min_th` and draws for each of them, up to `most` of which all are queued; the
-    /// first finds `waiting` packets, and [`Self::is_bounded`] holds. Returns how many RED keeps, and why it drops the next one.
+    /// Moves the average for arrivals at or above `min_th` and draws for each of them, up to `most`, a block at most, of which all are
+    /// queued; the first finds `waiting` packets, and [`Self::is_bounded`] holds. Returns how many RED keeps, and why it drops the
+    /// next one. All draws, and then all averages: that is quicker than by turns.
     #[inline(always)]
     pub(in crate::disciplines) fn keep_all<H, E: Env<H>>(
         &mut self,
@@ -52,25 +51,61 @@ impl RedState {
         most: usize,
         env: &mut E,
     ) -> (usize, Option<DropCause>) {
-        let (mut length, mut avg, mut left) = (f64::from(waiting), self.avg, self.counts_left);
-        let (keep, w_q) = (self.keep, params.w_q);
-        for kept in 0..most {
-            avg = keep * avg + w_q * length;
-            length += 1.0;
-            left -= 1;
+        if self.counts_left < BLOCK as i64 {
+            self.bound_counts(BLOCK as f64);
+        }
+        if most < BLOCK || self.counts_left < BLOCK as i64 {
+            return self.keep_some(params, waiting, 0, most, None, env);
+        }
+        for kept in 0..BLOCK {
             let bits = env.random(Stream::EarlyDrop);
-            if left >= 0 && bits > self.keep_from {
+            if bits <= self.keep_from {
+                return self.keep_some(params, waiting, kept, most, Some(bits), env);
+            }
+        }
+        self.sample_all(params, waiting, BLOCK);
+        self.counts_left -= BLOCK as i64;
+        (BLOCK, None)
+    }
+
+    /// Moves the average for `packets` arrivals, all of them queued, the first of which finds `waiting`.
+    #[inline(always)]
+    fn sample_all(&mut self, params: &RedParams, waiting: u32, packets: usize) {
+        let mut length = f64::from(waiting);
+        for _ in 0..packets {
+            self.follow(params, length);
+            // Whole numbers: no rounding.
+            length += 1.0;
+        }
+    }
+
+    /// The same one by one, where `kept` arrivals are kept already, and the next one draws `bits`.
+    #[inline(never)]
+    fn keep_some<H, E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        waiting: u32,
+        kept: usize,
+        most: usize,
+        bits: Option<u64>,
+        env: &mut E,
+    ) -> (usize, Option<DropCause>) {
+        self.sample_all(params, waiting, kept);
+        self.counts_left -= kept as i64;
+        let mut bits = bits;
+        for kept in kept..most {
+            self.sample(params, waiting + kept as u32);
+            self.counts_left -= 1;
+            let bits = bits.take().unwrap_or_else(|| env.random(Stream::EarlyDrop));
+            if self.counts_left >= 0 && bits > self.keep_from {
                 continue;
             }
-            (self.avg, self.counts_left) = (avg, left);
             let cause = self.close_decision(params, bits);
-            let rest = most - kept - 1;
-            if cause.is_some() || !self.is_bounded(params, length as u32, rest) {
+            let after = kept + 1;
+            if cause.is_some() || !self.is_bounded(params, waiting + after as u32, most - after) {
                 return (kept + usize::from(cause.is_none()), cause);
             }
-            left = self.counts_left;
         }
-        (self.avg, self.counts_left) = (avg, left);
         (most, None)
     }
 }
