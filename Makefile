@@ -231,6 +231,12 @@ schema: .venv/installed ## build/schema/scenario.json: the JSON Schema of a scen
 ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
 
+rtl-check: .venv/rtl ffi ## the cores of rtl/: conformance vectors on two simulators, 10^5 random packets each beside the library (six minutes)
+	$(BIN)/python rtl/test/check.py
+
+rtl: .venv/rtl ffi ## all that is checked of the cores: 10^6 random packets each, their lists, wrong forms, what they cost in an FPGA
+	$(BIN)/python rtl/test/check.py --all
+
 ns3: .venv/pip ffi ## the queue disc for ns-3, built and tested against PyPI's package ns3 in build/ns3 (a minute; see integrations/ns3/README.md)
 	@PYTHON=$(BIN)/python scripts/ns3.sh
 
@@ -288,6 +294,10 @@ clean: ## remove builds, the environment and results
 
 .venv/site: .venv/dev
 	$(BIN)/python -m pip install --quiet --group site
+	@touch $@
+
+.venv/rtl: .venv/pip
+	$(BIN)/python -m pip install --quiet --group rtl
 	@touch $@
 
 .venv/dist: .venv/dev

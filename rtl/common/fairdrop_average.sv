@@ -2,12 +2,12 @@
 // for FIFOS queues, without a division.
 //
 // The average has 16 bits before and 32 after the point, and its weight is 2^-weight_shift. An idle queue is sampled as empty
-// once each packet_time, as the time passes. Steps are rounded down, so that an average stays on its side of a length that it comes
-// near to: rounded to the nearest it would meet thresholds that the exact one never reaches.
+// once each packet_time, as the time passes. Steps are rounded down, so that an average stays on its side of a length that it
+// comes near to: rounded to the nearest it would meet thresholds that the exact one never reaches.
 //
-// In place of the drop probability p_a = p_b / (1 - count p_b) the core has
-// d = avg - min_th and the spacing S = (max_th - min_th) / max_p, so that p_b = d / S, and a random u in [0, 1) drops
-// when u (S - count d) < d. Thresholds are in 2^-16 packets, S in 2^-32.
+// In place of the drop probability p_a = p_b / (1 - count p_b) the core has d = avg - min_th and the spacing
+// S = (max_th - min_th) / max_p, so that p_b = d / S, and a random u in [0, 1) drops when u (S - count d) < d. Thresholds are in
+// 2^-16 packets, S in 2^-32.
 //
 // update takes 4 clocks, decide 10 at most, each from the clock of its command to that of its `done`.
 module fairdrop_average #(
@@ -192,6 +192,7 @@ module fairdrop_average #(
             u_state <= U_IDLE;
             d_state <= D_IDLE;
             is_idle <= '1;
+            average <= 48'b0;
             for (int f = 0; f < FIFOS; f++) begin
                 avg[f] <= 48'b0;
                 count[f] <= 16'd0;

@@ -1,7 +1,6 @@
 """Drives a core under cocotb: registers, arrivals, requests of the link, random numbers."""
 
 from cocotb.triggers import FallingEdge, Timer
-
 from registers import CAUSES, EVENTS, READINGS
 
 # More clocks than any command takes: the core is stuck.
@@ -47,13 +46,13 @@ class Bench:
         return seen, given
 
     async def reset(self):
-        for name in (
-            "now_ns s_axil_awaddr s_axil_awvalid s_axil_wdata s_axil_wvalid s_axil_araddr s_axil_arvalid "
-            "s_axis_arrival_tdata s_axis_arrival_tvalid s_axis_request_tvalid"
-        ).split():
+        for name in ("awaddr", "awvalid", "wdata", "wvalid", "araddr", "arvalid"):
+            self.put(f"s_axil_{name}", 0)
+        for name in ("now_ns", "s_axis_arrival_tdata", "s_axis_arrival_tvalid", "s_axis_request_tvalid"):
             self.put(name, 0)
-        for name in "s_axil_wstrb s_axil_bready s_axil_rready m_axis_decision_tready m_axis_departure_tready".split():
-            self.put(name, 15 if name == "s_axil_wstrb" else 1)
+        for name in ("s_axil_bready", "s_axil_rready", "m_axis_decision_tready", "m_axis_departure_tready"):
+            self.put(name, 1)
+        self.put("s_axil_wstrb", 15)
         if self.has_draws:
             self.put("m_axis_compared_tready", 1)
         self.put("rst", 1)

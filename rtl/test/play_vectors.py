@@ -1,4 +1,4 @@
-"""Plays conformance vectors to a core under cocotb: every decision, victim, candidate, average and counter has to be equal."""
+"""Plays conformance vectors to a core under cocotb: decisions, victims, candidates, averages and counters have to be equal."""
 
 import gzip
 import json
@@ -7,9 +7,8 @@ from collections import Counter, deque
 from pathlib import Path
 
 import cocotb
-from cocotb.clock import Clock
-
 from bench import Bench
+from cocotb.clock import Clock
 from registers import NotInHardware, Shape, cells_of, choke_words, red_words
 
 # Of the average, in packets: a register has 16 bits after the point.
@@ -17,7 +16,7 @@ AVERAGE_TOLERANCE = 2.0**-15
 
 
 def read(path):
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
         header = json.loads(next(lines))
         return header, [json.loads(line) for line in lines]
 
@@ -112,6 +111,7 @@ async def vectors(dut):
     report = {}
     for path in paths:
         header, events = read(path)
+        name = f"{header['discipline']}/{path.name.partition('.')[0]}"
         params = params_of(header)
         packet_time = max(1, params["red"]["mean_packet_size"] * 8 * 10**9 // header["link_rate_bps"])
         try:
@@ -120,14 +120,14 @@ async def vectors(dut):
             else:
                 words = red_words(params, header["limit"], packet_time)
         except NotInHardware as reason:
-            report[f"{path.parent.name}/{header['case']}"] = f"declined: {reason}"
+            report[name] = f"declined: {reason}"
             continue
         await bench.configure(words)
         try:
             await Player(bench, header, params).play(events)
         except AssertionError as problem:
-            raise AssertionError(f"{path.parent.name}/{header['case']}: {problem}") from None
-        report[f"{path.parent.name}/{header['case']}"] = f"{len(events)} events equal"
+            raise AssertionError(f"{name}: {problem}") from None
+        report[name] = f"{len(events)} events equal"
     Path(os.environ["FAIRDROP_REPORT"]).write_text(json.dumps(report), encoding="utf-8")
 
 

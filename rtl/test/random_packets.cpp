@@ -1,7 +1,9 @@
 // Random packets, parameters and random numbers to the library and to a core, by turns: every decision, victim, candidate and
 // departure has to be the same, and at the end of each episode the counters and the average.
 //
-//     random_packets PACKETS SEED
+//     random_packets PACKETS SEED [FOLDER]
+//
+// With a folder, each episode is written to it in the format of the conformance vectors, for other simulators.
 
 #include <cinttypes>
 #include <cmath>
@@ -48,7 +50,7 @@ struct Random {
 
 // The library's parameters, and the registers that mean the same.
 struct Setting {
-    std::string described;
+    std::string described, header;
     fairdrop_params params;
     uint32_t words[18] = {};
     unsigned cell_size = 0, fifos = 1, flows = 1;
@@ -57,6 +59,15 @@ struct Setting {
         fairdrop_error error;
         if (fairdrop_params_set(&params, name, value.c_str(), &error) < 0) fail(error.message);
         described += std::string(" ") + name + "=" + value;
+        // "red.min_th" and "limit", which is no parameter of a vector.
+        const std::string full = name;
+        const size_t dot = full.find('.');
+        const std::string owner = dot == std::string::npos ? (kChoke ? "choke_hardware" : "red") : full.substr(0, dot);
+        const bool word = value.find_first_not_of("0123456789.eB-") != std::string::npos && value != "true" && value != "false";
+        const std::string plain = value.back() == 'B' ? value.substr(0, value.size() - 1) : value;
+        if (full == "limit") return;
+        header += (header.empty() ? "" : ", ") + ("{\"owner\": \"" + owner + "\", \"name\": \"") +
+                  full.substr(dot == std::string::npos ? 0 : dot + 1) + "\", \"value\": " + (word ? '"' + plain + '"' : plain) + "}";
     }
     void number(const char *name, double value) {
         char text[40];
@@ -94,6 +105,7 @@ void choose_red(Setting &s, Random &random) {
     s.flag("red.gentle", gentle, 1);
     s.flag("red.wait", wait, 2);
     s.flag("red.independent", independent, 3);
+    for (const char *name : {"red.byte_mode", "red.ns2_compat"}) s.set(name, "false");
     s.flag("red.ecn", random.chance(30), 4);
     s.words[0] |= shift << 16 | 1 << 20;
     s.words[1] = limit;
@@ -114,6 +126,8 @@ void choose_choke(Setting &s, Random &random) {
     const unsigned marked = random.below(3), tries = random.chance(50) ? 0 : 1 + random.below(6);
     const bool in_packet = set != 2 && random.chance(20);
     s.cell_size = CORE_CHOPPED && random.chance(70) ? random.of({100u, 400u, 1000u}) : 0;
+    s.set("schedule", "fixed");
+    s.set("regions", "3");
     s.set("list_limit", std::to_string(list));
     s.set("fifos", std::to_string(s.fifos));
     s.set("banks", std::to_string(CORE_BANKS));
@@ -286,6 +300,30 @@ struct Core {
 // Most clocks by draws and addresses read, of decisions without stalls.
 std::map<std::pair<unsigned, unsigned>, uint64_t> most_clocks;
 
+std::string list_of(const std::vector<uint64_t> &numbers) {
+    std::string text;
+    for (const uint64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+    return "[" + text + "]";
+}
+
+std::string list_of(const std::vector<Drop> &drops) {
+    static const char *const causes[] = {"overflow", "red_early", "red_forced", "match_arriving", "match_queued"};
+    std::string text;
+    for (const Drop &drop : drops)
+        text += (text.empty() ? "[" : ", [") + std::to_string(drop.packet) + ", \"" + causes[drop.cause] + "\"]";
+    return "[" + text + "]";
+}
+
+std::string list_of(const std::deque<uint64_t> &numbers) {
+    std::string text;
+    for (const uint64_t number : numbers) {
+        char digits[24];
+        std::snprintf(digits, sizeof digits, "\"%016" PRIx64 "\"", number);
+        text += (text.empty() ? "" : ", ") + std::string(digits);
+    }
+    return "[" + text + "]";
+}
+
 struct Episode {
     Setting setting;
     Random &random;
@@ -296,6 +334,19 @@ struct Episode {
     std::deque<uint64_t> fifo;
     std::map<uint64_t, bool> marked;
     uint64_t drops[5] = {}, marks = 0, departed = 0, tries = 0;
+    std::FILE *record = nullptr;
+
+    // The event's line: what arrived or left, the random numbers, and what the library did.
+    void write_event(unsigned event, const std::string &of_type, const std::string &numbers, const std::string &outcome) {
+        fairdrop_count backlog;
+        double average = 0;
+        fairdrop_backlog(library.queue, &backlog);
+        fairdrop_average(library.queue, &average);
+        std::fprintf(record,
+                     "{\"event\": %u, \"time_ns\": %" PRIu64 ", %s, %s\"outcome\": {%s, \"backlog\": [%" PRIu64
+                     "], \"internals\": {\"avg\": %.17g}}}\n",
+                     event, now_ns, of_type.c_str(), numbers.c_str(), outcome.c_str(), backlog.packets, average);
+    }
 
     std::string where() const { return "packet " + std::to_string(number) + " of" + setting.described; }
 
@@ -305,11 +356,11 @@ struct Episode {
         return found->second;
     }
 
-    void arrive() {
+    void arrive(unsigned event) {
         fairdrop_packet packet = {};
-        packet.flow = random.below(setting.flows);
-        // Ids use all of their bits: the last flow has the highest.
-        if (packet.flow + 1 == setting.flows) packet.flow = (1u << CORE_ID_BITS) - 1;
+        // Ids that differ in one bit, for each bit, and others.
+        const unsigned flow = random.below(setting.flows);
+        packet.flow = flow == 0 ? 0 : flow <= CORE_ID_BITS ? 1u << (flow - 1) : 3 * flow;
         packet.cookie = number;
         packet.len = 40 + random.below(1461);
         packet.ecn = static_cast<uint8_t>(random.below(4));
@@ -317,6 +368,8 @@ struct Episode {
         const unsigned cells = setting.cell_size == 0 ? 1 : (packet.len + setting.cell_size - 1) / setting.cell_size;
         if (fairdrop_enqueue(library.queue, &packet, now_ns) < 0) fail("the library refuses a packet");
         const unsigned read = static_cast<unsigned>(library.numbers[1].size());
+        const std::string numbers = "\"random\": {\"early_drop\": " + list_of(library.numbers[0]) + ", \"candidate\": " +
+                                    list_of(library.numbers[1]) + "}, ";
         tries += read;
         const uint64_t clocks =
             core.arrive(packet.flow | uint64_t{packet.len} << 24 | uint64_t{packet.ecn} << 40 |
@@ -343,13 +396,24 @@ struct Episode {
             auto &most = most_clocks[{static_cast<unsigned>(compared.size()), read}];
             if (clocks > most) most = clocks;
         }
+        if (record != nullptr) {
+            const std::vector<Drop> marks_made((decision & 3) == 1, Drop{number, decision >> 2 & 7});
+            write_event(event, "\"type\": \"enqueue\", \"id\": " + std::to_string(number) + ", \"flow\": " +
+                        std::to_string(packet.flow) + ", \"len\": " + std::to_string(packet.len) + ", \"ecn\": " +
+                        std::to_string(packet.ecn) + ", \"class\": " + std::to_string(packet.traffic_class), numbers,
+                        "\"compared\": " + list_of(compared) + ", \"dropped\": " + list_of(library.dropped) + ", \"marked\": " +
+                        list_of(marks_made));
+        }
         ++number;
     }
 
-    void depart() {
+    void depart(unsigned event) {
         fairdrop_packet packet = {};
         const bool sent = fairdrop_dequeue(library.queue, now_ns, &packet) == FAIRDROP_STATUS_OK;
         core.request();
+        if (record != nullptr)
+            write_event(event, "\"type\": \"dequeue\"", "",
+                        sent ? "\"departed\": " + std::to_string(packet.cookie) : "\"dropped\": []");
         const uint32_t departure = core.departures.at(0);
         if (sent != !(departure >> 16)) fail("a departure, " + where());
         if (!sent) return;
@@ -402,17 +466,23 @@ struct Episode {
 
     void run() {
         library.begin(setting);
-        library.stuck_numbers = random.chance(10);
+        // Vectors have no numbers that are refused.
+        library.stuck_numbers = random.chance(10) && record == nullptr;
         core.begin(setting);
         core.stalling = random.chance(30);
         const uint32_t load = 30 + random.below(60), packet_ns = setting.words[11];
+        if (record != nullptr)
+            std::fprintf(record,
+                         "{\"discipline\": \"%s\", \"case\": \"random\", \"limit\": %u, \"link_rate_bps\": %" PRIu64
+                         ", \"params\": [%s]}\n",
+                         kChoke ? "choke_hardware" : "red", setting.words[1] & 0xffff, kLinkBps, setting.header.c_str());
         for (unsigned event = 0; event < kEpisode; ++event) {
             now_ns += random.chance(2) ? uint64_t{packet_ns} * random.below(40) : random.below(2 * packet_ns);
             core.top->now_ns = now_ns;
             library.clear();
             core.clear();
-            if (random.chance(load)) arrive();
-            else depart();
+            if (random.chance(load)) arrive(event);
+            else depart(event);
             for (unsigned stream = 0; stream < 2; ++stream)
                 if (!library.numbers[stream].empty())
                     fail(std::to_string(library.numbers[stream].size()) + " random numbers left of stream " +
@@ -426,8 +496,8 @@ struct Episode {
 }  // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        std::fprintf(stderr, "usage: random_packets PACKETS SEED\n");
+    if (argc != 3 && argc != 4) {
+        std::fprintf(stderr, "usage: random_packets PACKETS SEED [FOLDER]\n");
         return 2;
     }
     const uint64_t packets = std::strtoull(argv[1], nullptr, 10);
@@ -448,7 +518,13 @@ int main(int argc, char **argv) {
         choose_red(setting, random);
         if (kChoke) choose_choke(setting, random);
         Episode episode{setting, random, library, core};
+        if (argc == 4) {
+            const std::string path = std::string(argv[3]) + "/" + std::to_string(episodes) + ".jsonl";
+            episode.record = std::fopen(path.c_str(), "w");
+            if (episode.record == nullptr) fail(path + " cannot be written");
+        }
         episode.run();
+        if (episode.record != nullptr) std::fclose(episode.record);
         arrived += episode.number;
         departed += episode.departed;
         marks += episode.marks;

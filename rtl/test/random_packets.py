@@ -1,4 +1,4 @@
-"""Random packets to cores and the library: builds random_packets.cpp with Verilator for each shape of a core, and runs it."""
+"""Random packets to cores and the library: builds random_packets.cpp with Verilator for each shape of a core."""
 
 import argparse
 import os
@@ -26,8 +26,8 @@ SHAPES = {
 }
 
 
-def build(name, shape, directory):
-    """The program for one core; says what failed."""
+def build(name, shape, directory, properties=False, files=None):
+    """The program for one core, with the assertions of its lists if wanted; says what failed."""
     core = name.split("-")[0]
     directory.mkdir(parents=True, exist_ok=True)
     values = shape.verilog()
@@ -36,11 +36,12 @@ def build(name, shape, directory):
     compiler = shlex.join(["-O2", "-std=c++17", f"-I{include}", *flags])
     # Registers begin with random bits, so that nothing hangs on a zero that hardware does not have.
     command = ["verilator", "--cc", "--exe", "--build", "-O3", "--x-assign", "unique", "--x-initial", "unique"]
-    command += ["--assert", "-DFAIRDROP_PROPERTIES", f"-I{Path(__file__).parent}"]
+    if properties:
+        command += ["--assert", "-DFAIRDROP_PROPERTIES", f"-I{Path(__file__).parent}"]
     command += ["-Wno-fatal", "-Wno-WIDTH", "-Wno-CMPCONST", "--prefix", "Vcore", "--Mdir", str(directory)]
     command += ["--top-module", f"fairdrop_{core}_top", "-CFLAGS", compiler, "-LDFLAGS", str(LIBRARY)]
     command += [] if core == "red" else [f"-G{key}={value}" for key, value in values.items()]
-    command += [str(path) for path in sources(core)] + [str(Path(__file__).with_suffix(".cpp"))]
+    command += [str(path) for path in files or sources(core)] + [str(Path(__file__).with_suffix(".cpp"))]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:
         sys.exit(f"{name}: Verilator failed:\n{built.stdout[-2000:]}{built.stderr[-3000:]}")
@@ -53,12 +54,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--core", choices=SHAPES, action="append")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "rtl")
-    parser.add_argument("--clocks", action="store_true", help="most clocks of a decision, by candidates and addresses read")
+    parser.add_argument("--properties", action="store_true", help="with assertions about the lists of CHOKe")
+    parser.add_argument("--clocks", action="store_true", help="most clocks of a decision, by addresses read")
     options = parser.parse_args()
     if not LIBRARY.exists():
         sys.exit(f"{LIBRARY}: not there; valid: `make ffi` builds it")
-    for name in options.core or SHAPES:
-        program = build(name, SHAPES[name], options.build.resolve() / f"random-{name}")
+    kind = "properties" if options.properties else "random"
+    for name in options.core or [name for name in SHAPES if not (options.properties and name == "red")]:
+        program = build(name, SHAPES[name], options.build.resolve() / f"{kind}-{name}", options.properties)
         command = [str(program), str(options.packets), str(options.seed)]
         environment = {**os.environ, "VERILATOR_RANDOM": str(options.seed)}
         ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

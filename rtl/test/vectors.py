@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,10 +18,10 @@ CHOPPED = Shape(address_bits=11, chopped=1, most_candidates=5, id_bits=24)
 BANKED = Shape(banks=2)
 SHARED = Shape(fifos=4)
 CORES = {
-    "red": ("fairdrop_red_top", Shape(), ["red"]),
-    "choke": ("fairdrop_choke_top", CHOPPED, ["choke_hardware"]),
-    "choke-banks": ("fairdrop_choke_top", BANKED, ["choke_hardware"]),
-    "choke-shared": ("fairdrop_choke_top", SHARED, ["choke_hardware"]),
+    "red": ("fairdrop_red_top", Shape(), "red"),
+    "choke": ("fairdrop_choke_top", CHOPPED, "choke_hardware"),
+    "choke-banks": ("fairdrop_choke_top", BANKED, "choke_hardware"),
+    "choke-shared": ("fairdrop_choke_top", SHARED, "choke_hardware"),
 }
 
 
@@ -28,18 +29,18 @@ def sources(core):
     return sorted((RTL / "common").glob("*.sv")) + sorted((RTL / core.split("-")[0]).glob("*.sv"))
 
 
-def run(name, simulator, build):
-    """Builds the core, plays the vectors, and returns what became of each."""
-    from cocotb.runner import get_results, get_runner
+def run(core, top, shape, simulator, directory, paths):
+    """Builds the core, plays the vectors, and returns the outcome of each."""
+    with warnings.catch_warnings():
+        # cocotb warns that its runner is an experiment, whose interface is pinned with its version.
+        warnings.simplefilter("ignore", UserWarning)
+        from cocotb.runner import get_results, get_runner
 
-    top, shape, disciplines = CORES[name]
-    directory = build / f"{name}-{simulator}"
-    paths = [str(path) for discipline in disciplines for path in sorted((VECTORS / discipline).glob("*.jsonl.gz"))]
     runner = get_runner(simulator)
     runner.build(
-        verilog_sources=sources(name),
+        verilog_sources=sources(core),
         hdl_toplevel=top,
-        parameters={} if name == "red" else shape.verilog(),
+        parameters={} if core == "red" else shape.verilog(),
         build_args=["-g2012"] if simulator == "icarus" else ["-Wno-fatal", "-Wno-WIDTH", "--x-assign", "unique"],
         build_dir=directory,
         timescale=("1ns", "1ps"),
@@ -54,14 +55,14 @@ def run(name, simulator, build):
         extra_env={
             "PYTHONPATH": str(Path(__file__).resolve().parent),
             "FAIRDROP_SHAPE": json.dumps(asdict(shape)),
-            "FAIRDROP_VECTORS": json.dumps(paths),
+            "FAIRDROP_VECTORS": json.dumps([str(path) for path in paths]),
             "FAIRDROP_REPORT": str(report),
             "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "WARNING"),
         },
     )
     _, failed = get_results(results)
     if failed or not report.exists():
-        sys.exit(f"{name} under {simulator}: not equal (see above)")
+        sys.exit(f"{core} under {simulator}: not equal (see above)")
     return json.loads(report.read_text(encoding="utf-8"))
 
 
@@ -74,7 +75,10 @@ def main():
     for simulator in options.simulator or ("icarus", "verilator"):
         played, declined = {}, {}
         for name in options.core or CORES:
-            for vector, outcome in run(name, simulator, options.build.resolve()).items():
+            top, shape, discipline = CORES[name]
+            paths = sorted((VECTORS / discipline).glob("*.jsonl.gz"))
+            directory = options.build.resolve() / f"{name}-{simulator}"
+            for vector, outcome in run(name.split("-")[0], top, shape, simulator, directory, paths).items():
                 (declined if outcome.startswith("declined") else played)[vector] = outcome
         declined = {vector: reason for vector, reason in declined.items() if vector not in played}
         print(f"{simulator}: {len(played)} vectors equal: {', '.join(played)}")
