@@ -12,7 +12,6 @@ ROOT = RTL.parent
 TEST = RTL / "test"
 # Debian's packages by program.
 PACKAGES = {"iverilog": "iverilog", "verilator": "verilator", "g++": "g++", "make": "make"}
-SYNTHESIS = {"yosys": "yosys", "nextpnr-ice40": "nextpnr-ice40"}
 
 
 def missing(programs):
@@ -38,10 +37,9 @@ def lint():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", action="store_true", help="10^6 packets each, Icarus Verilog, wrong forms, synthesis")
+    parser.add_argument("--all", action="store_true", help="10^6 packets each, Icarus Verilog, wrong forms")
     options = parser.parse_args()
-    programs = {**PACKAGES, **(SYNTHESIS if options.all else {})}
-    if absent := missing(programs):
+    if absent := missing(PACKAGES):
         sys.exit(f"rtl: missing: apt-get install {' '.join(absent)}")
     python = sys.executable
     lint()
@@ -53,7 +51,6 @@ def main():
         step("properties of the lists under random packets", [*random, "--packets", 20_000, "--properties"])
         step("10,000 random packets under Icarus Verilog", [python, TEST / "recorded.py", "--packets", 10_000])
         step("wrong forms are noticed", [python, TEST / "broken.py"])
-        step("cost", [python, RTL / "cost" / "cost.py"])
 
 
 if __name__ == "__main__":

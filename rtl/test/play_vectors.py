@@ -1,4 +1,4 @@
-"""Plays conformance vectors to a core under cocotb: decisions, victims, candidates, averages and counters have to be equal."""
+"""Plays conformance vectors to a core under cocotb: decisions, candidates, averages and counters have to be equal."""
 
 import gzip
 import json
