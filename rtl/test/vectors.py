@@ -29,7 +29,7 @@ def sources(core):
     return sorted((RTL / "common").glob("*.sv")) + sorted((RTL / core.split("-")[0]).glob("*.sv"))
 
 
-def run(core, top, shape, simulator, directory, paths):
+def run(core, top, shape, simulator, directory, paths, module="play_vectors"):
     """Builds the core, plays the vectors, and returns the outcome of each."""
     with warnings.catch_warnings():
         # cocotb warns that its runner is an experiment, whose interface is pinned with its version.
@@ -40,7 +40,7 @@ def run(core, top, shape, simulator, directory, paths):
     runner.build(
         verilog_sources=sources(core),
         hdl_toplevel=top,
-        parameters={} if core == "red" else shape.verilog(),
+        parameters={} if core in ("red", "drr") else shape.verilog(),
         build_args=["-g2012"] if simulator == "icarus" else ["-Wno-fatal", "-Wno-WIDTH", "--x-assign", "unique"],
         build_dir=directory,
         timescale=("1ns", "1ps"),
@@ -48,7 +48,7 @@ def run(core, top, shape, simulator, directory, paths):
     report = directory / "report.json"
     report.unlink(missing_ok=True)
     results = runner.test(
-        test_module="play_vectors",
+        test_module=module,
         hdl_toplevel=top,
         build_dir=directory,
         test_dir=directory,
@@ -57,6 +57,7 @@ def run(core, top, shape, simulator, directory, paths):
             "FAIRDROP_SHAPE": json.dumps(asdict(shape)),
             "FAIRDROP_VECTORS": json.dumps([str(path) for path in paths]),
             "FAIRDROP_REPORT": str(report),
+            "FAIRDROP_SEED": "1",
             "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "WARNING"),
         },
     )
