@@ -3,7 +3,7 @@
 use crate::contract::{
     Backlog, Discipline, DisciplineInfo, Env, Packet, ParamError, ParamValue, Stats, Time,
 };
-use crate::declare::{ParamTable, Registered, Ring, Warning};
+use crate::declare::{ChangeError, ParamTable, Registered, Ring, Warning};
 use crate::storage::{LeakyFifo, Memory};
 use core::fmt;
 
@@ -78,6 +78,39 @@ macro_rules! registry {
                 Ok(match params {
                     $(AnyParams::$variant(params) => Self::$variant(params.build(memory)?),)*
                 })
+            }
+
+            /// Sets other parameters of this discipline while packets wait, as Linux's `change`: packets, counters and state
+            /// stay, and packets beyond a smaller limit leave as they would have.
+            ///
+            /// # Errors
+            /// The parameters are another discipline's, not valid, or beyond the queue's storage, or the discipline takes
+            /// its parameters once, as several of Linux do. Nothing has changed then.
+            ///
+            /// ```
+            /// use fairdrop::{AnyDiscipline, AnyParams, Heap, ParamValue};
+            /// let mut params = AnyParams::of("choke").expect("a discipline of the catalogue");
+            /// let mut queue = AnyDiscipline::<u32, _>::new(params.clone(), &mut Heap)?;
+            /// params.set("choke", "candidates", ParamValue::Number(4.0));
+            /// queue.change(params).expect("valid, and of the same discipline");
+            /// # Ok::<(), fairdrop::ParamError>(())
+            /// ```
+            pub fn change(&mut self, params: AnyParams) -> Result<(), ChangeError> {
+                match (self, params) {
+                    $((Self::$variant(queue), AnyParams::$variant(params)) => {
+                        <$params as Registered>::change::<H, M>(queue, params)
+                    })*
+                    (queue, params) => {
+                        Err(ChangeError::OtherDiscipline { queue: queue.info().name, params: params.name() })
+                    }
+                }
+            }
+
+            /// The discipline's entry in [`CATALOGUE`].
+            pub const fn info(&self) -> &'static DisciplineInfo {
+                match self {
+                    $(Self::$variant(_) => &<$params>::INFO,)*
+                }
             }
 
             /// The waiting packets, where they wait in one FIFO.
@@ -203,6 +236,10 @@ impl<H, M: Memory> Discipline<H> for AnyDiscipline<H, M> {
     #[inline]
     fn prepare(&self, numbers: &[u64]) {
         each!(self, queue => queue.prepare(numbers));
+    }
+
+    fn head(&self) -> Option<&Packet<H>> {
+        each!(self, queue => queue.head())
     }
 
     fn backlog(&self) -> Backlog {

@@ -12,3 +12,4 @@ mod every;
 mod invariants;
 mod parameters;
 mod prepare;
+mod running;

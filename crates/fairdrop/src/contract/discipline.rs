@@ -135,6 +135,12 @@ pub trait Discipline<H> {
         let _ = numbers;
     }
 
+    /// The packet that the next [`Self::dequeue`] gives, unless an arrival drops it first: the head of a FIFO whose departures
+    /// nothing decides. `None` by default, and where none waits. See [`crate::Peekable`].
+    fn head(&self) -> Option<&Packet<H>> {
+        None
+    }
+
     /// The backlog now.
     fn backlog(&self) -> Backlog;
 

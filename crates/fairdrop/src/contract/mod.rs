@@ -7,6 +7,7 @@ pub(crate) mod flow_key;
 pub mod notation;
 pub(crate) mod packet;
 pub(crate) mod params;
+pub(crate) mod peekable;
 pub(crate) mod rate_label;
 pub(crate) mod stats;
 pub(crate) mod time;

@@ -1,6 +1,7 @@
 //! Declaration of a discipline in its own file: facts, parameters, the storage it needs.
 
 use crate::contract::{Discipline, DisciplineInfo, Packet, ParamError, ParamSpec, ParamValue, Valid};
+use crate::declare::change::ChangeError;
 use crate::declare::limit::LIMIT;
 use crate::storage::{LeakyFifo, Memory, Slot, slots_for};
 
@@ -72,6 +73,15 @@ pub trait Registered: ParamTable {
         if let Some(fifo) = Self::fifo::<H, M>(queue) {
             fifo.iter().for_each(visit);
         }
+    }
+
+    /// Sets other parameters of a running queue; its packets and state stay. Refused by default.
+    ///
+    /// # Errors
+    /// The discipline takes its parameters once, or these are not valid for this queue; nothing has changed then.
+    fn change<H, M: Memory>(queue: &mut Self::Queue<H, M>, params: Self) -> Result<(), ChangeError> {
+        let _ = (queue, params);
+        Err(ChangeError::Fixed(Self::INFO.name))
     }
 
     /// Checks how the parameters fit together; each alone is in its range.

@@ -13,7 +13,7 @@ use crate::contract::{
     Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time,
     unit_interval,
 };
-use crate::declare::{Registered, facts, in_storage, params};
+use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Source of these values, for the method of Feng and others.
@@ -46,6 +46,8 @@ impl Registered for BlueParams {
     };
 
     in_storage!(Blue, ring);
+
+    changes_in_place!();
 }
 
 /// BLUE over a FIFO.
@@ -71,6 +73,8 @@ impl<H, S: Storage<Slot<H>>> Blue<H, S> {
         let fifo = fifo_in(slots, params.limit)?;
         Ok(Self { params, probability: 0.0, changed: None, idle_event: None, fifo, stats: Stats::default() })
     }
+
+    change_of_params!(BlueParams);
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {

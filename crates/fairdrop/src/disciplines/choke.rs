@@ -20,7 +20,7 @@ use crate::contract::{
     Action, Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Meta, Packet, ParamError,
     ParamValue, Stats, Waiting, require,
 };
-use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::declare::{Registered, changes_in_place, facts, in_storage, params, words};
 use crate::storage::{LeakyFifo, MOST_VICTIMS, Slot, Storage};
 pub use schedule::{Candidates, MAX_CANDIDATES, MAX_REGIONS, Schedule};
 
@@ -159,6 +159,8 @@ impl Registered for ChokeParams {
 
     in_storage!(Choke, ring);
 
+    changes_in_place!();
+
     fn check(&self) -> Result<(), ParamError> {
         if let Sampling::Cell(size) = self.sampling {
             require((1..=MAX_CELL).contains(&size), "cell_size", f64::from(size), "1 to 65535 bytes")?;
@@ -246,6 +248,17 @@ impl ChokeDecision {
             && params.red.is_common();
         let state = RedState::new(&params.red);
         Ok(Self { params, basic, state, stats: Stats::default(), heaviest: 1, weight: 0 })
+    }
+
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range; nothing has changed then.
+    pub fn change(&mut self, params: ChokeParams) -> Result<(), ParamError> {
+        let Self { params, basic, .. } = Self::new(params)?;
+        self.state = self.state.under(&params.red);
+        (self.params, self.basic) = (params, basic);
+        Ok(())
     }
 
     /// What becomes of an arrival at `queue`; waiting packets of its flow may be dropped with it ([`Waiting::discard`]).
@@ -525,7 +538,7 @@ impl<H, S: Storage<Slot<H>>> Choke<H, S> {
         Ok(Self { decision, fifo })
     }
 
-    owned_queue_calls!(ChokeDecision);
+    owned_queue_calls!(ChokeDecision, ChokeParams);
 }
 
 impl<H, S: Storage<Slot<H>>> Discipline<H> for Choke<H, S> {

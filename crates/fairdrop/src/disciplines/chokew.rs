@@ -17,7 +17,7 @@ use crate::contract::{
     Stream, Waiting, require, unit_interval,
 };
 use crate::declare::params::Parameter;
-use crate::declare::{ParamTable, Registered, Warning, facts, in_storage, params};
+use crate::declare::{ParamTable, Registered, Warning, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Most classes that have a weight of their own.
@@ -133,6 +133,8 @@ impl Registered for ChokeWParams {
 
     in_storage!(ChokeW, ring);
 
+    changes_in_place!();
+
     fn check(&self) -> Result<(), ParamError> {
         require(self.l_th.is_finite(), "l_th", self.l_th, "0 or more, and finite")?;
         require(self.l_minus > self.l_th, "l_minus", self.l_minus, "above l_th")?;
@@ -168,6 +170,17 @@ impl ChokeWDecision {
         params.validate()?;
         let state = RedState::new(&params.red);
         Ok(Self { params, drawing_factor: 0.0, most_drawn: 0, state, stats: Stats::default() })
+    }
+
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range; nothing has changed then.
+    pub fn change(&mut self, params: ChokeWParams) -> Result<(), ParamError> {
+        params.validate()?;
+        self.state = self.state.under(&params.red);
+        self.params = params;
+        Ok(())
     }
 
     /// The drawing factor now (p0), for weight 1.
@@ -275,7 +288,7 @@ impl<H, S: Storage<Slot<H>>> ChokeW<H, S> {
         Ok(Self { decision, fifo })
     }
 
-    owned_queue_calls!(ChokeWDecision);
+    owned_queue_calls!(ChokeWDecision, ChokeWParams);
 
     /// The drawing factor now (p0), for weight 1.
     pub fn drawing_factor(&self) -> f64 {

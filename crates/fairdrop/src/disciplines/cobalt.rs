@@ -17,7 +17,7 @@ use crate::contract::{
     Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats, Stream, Time,
     unit_interval,
 };
-use crate::declare::{Registered, facts, in_storage, params};
+use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Packets of the link's size that a packet must at least have waited for before it counts as late (`sch_cake.c`).
@@ -61,6 +61,8 @@ impl Registered for CobaltParams {
     };
 
     in_storage!(Cobalt, ring);
+
+    changes_in_place!();
 
     fn set_link_rate(&mut self, rate_bps: u64) {
         self.mtu_time = Time::from_ns(u64::from(self.mtu) * 8_000_000_000 / rate_bps.max(1));
@@ -242,6 +244,8 @@ impl<H, S: Storage<Slot<H>>> Cobalt<H, S> {
         Ok(Self { params, state: CobaltState::default(), fifo, stats: Stats::default() })
     }
 
+    change_of_params!(CobaltParams);
+
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {
         &self.fifo
@@ -281,7 +285,7 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Cobalt<H, S> {
         None
     }
 
-    fifo_calls!();
+    fifo_calls!(except head);
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

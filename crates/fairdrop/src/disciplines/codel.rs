@@ -10,7 +10,7 @@
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, fifo_calls, mark_or_drop};
 use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time};
-use crate::declare::{Registered, facts, in_storage, params};
+use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// `interval / sqrt(count)` in whole nanoseconds, rounded down. Exact: the floor of a root is the root of the floor,
@@ -167,6 +167,8 @@ impl Registered for CoDelParams {
     };
 
     in_storage!(CoDel, ring);
+
+    changes_in_place!();
 }
 
 /// Controlled delay over a FIFO.
@@ -188,6 +190,8 @@ impl<H, S: Storage<Slot<H>>> CoDel<H, S> {
         let fifo = fifo_in(slots, params.limit)?;
         Ok(Self { params, state: CoDelState::default(), fifo, stats: Stats::default() })
     }
+
+    change_of_params!(CoDelParams);
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {
@@ -214,7 +218,7 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for CoDel<H, S> {
         Some(packet)
     }
 
-    fifo_calls!();
+    fifo_calls!(except head);
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {

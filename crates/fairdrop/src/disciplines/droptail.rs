@@ -2,7 +2,7 @@
 
 use super::outcome::{append_or_overflow, depart, fifo_calls};
 use crate::contract::{Discipline, DisciplineInfo, Env, Family, Packet, ParamError, Stats, require};
-use crate::declare::{Registered, facts, in_storage, params};
+use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage, slots_for};
 
 params! {
@@ -26,6 +26,8 @@ impl Registered for DropTailParams {
     };
 
     in_storage!(DropTail, ring);
+
+    changes_in_place!();
 }
 
 /// A FIFO of at most `limit` packets.
@@ -46,6 +48,8 @@ impl<H, S: Storage<Slot<H>>> DropTail<H, S> {
         let fifo = fifo_in(slots, params.limit)?;
         Ok(Self { params, fifo, stats: Stats::default() })
     }
+
+    change_of_params!(DropTailParams);
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {

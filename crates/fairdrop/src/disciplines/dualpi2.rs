@@ -17,7 +17,7 @@ use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats,
     Stream, Time, unit_interval,
 };
-use crate::declare::{Registered, facts, in_storage, params};
+use crate::declare::{Registered, changes_in_place, facts, in_storage, params, pool_limit_fits};
 use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// The number of the L4S queue in the pool.
@@ -67,6 +67,8 @@ impl Registered for DualPi2Params {
     };
 
     in_storage!(DualPi2, |params| slots: PacketSlot<H> = params.limit as usize);
+
+    changes_in_place!();
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);
@@ -134,6 +136,17 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
         let controller = Controller { base: 0.0, old_delay: Time::ZERO };
         let next_update = params.t_update();
         Ok(Self { params, controller, next_update, pool, stats: Stats::default() })
+    }
+
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or the storage has no room for the limit; nothing has changed then.
+    pub fn change(&mut self, params: DualPi2Params) -> Result<(), ParamError> {
+        params.validate()?;
+        pool_limit_fits(params.limit, self.pool.slot_count())?;
+        self.params = params;
+        Ok(())
     }
 
     /// The probability p', as of the last call.

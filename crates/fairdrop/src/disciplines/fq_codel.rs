@@ -21,7 +21,7 @@ use crate::contract::flow_key::bucket;
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
 };
-use crate::declare::{ParamTable, Registered, facts, in_storage, params, words};
+use crate::declare::{ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays, words};
 use crate::storage::queue_pool::QueueList;
 use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
@@ -61,6 +61,11 @@ pub(crate) struct Turns {
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
         Self { new: QueueList::EMPTY, old: QueueList::EMPTY, quantum }
+    }
+
+    /// Another quantum for turns from now on.
+    pub(crate) fn set_quantum(&mut self, quantum: u32) {
+        self.quantum = quantum;
     }
 
     /// A queue has packets: it becomes the last of the new ones, unless it is in a list already.
@@ -272,6 +277,8 @@ impl Registered for FqCoDelParams {
         heap: HeapPlace<Fattest> = params.queues as usize,
     );
 
+    changes_in_place!();
+
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.for_each_waiting(visit);
     }
@@ -340,6 +347,21 @@ where
         let fattest = IndexedHeap::new(places, params.queues as usize)?;
         let (turns, key) = (Turns::new(params.quantum), [params.salt, 0]);
         Ok(Self { params, pool, fattest, turns, key, keyed: false, stats: Stats::default() })
+    }
+
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range, the storage has no room for the limit, or `queues` or `salt` is another; nothing has changed then.
+    pub fn change(&mut self, params: FqCoDelParams) -> Result<(), ParamError> {
+        params.validate()?;
+        // Room for an arrival that is queued before others make room for it.
+        pool_limit_fits(params.codel.limit, self.pool.slot_count().saturating_sub(1))?;
+        stays("queues", u64::from(self.params.queues), u64::from(params.queues))?;
+        stays("salt", self.params.salt, params.salt)?;
+        self.turns.set_quantum(params.quantum);
+        self.params = params;
+        Ok(())
     }
 
     /// The queue that `flow` is in as of the last call.

@@ -18,7 +18,7 @@ use crate::contract::flow_key::bucket;
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats,
 };
-use crate::declare::{ParamTable, Registered, facts, in_storage, params};
+use crate::declare::{ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays};
 use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Source of these values.
@@ -60,6 +60,8 @@ impl Registered for FqPieParams {
         heap: QueueSlot<PieQueue> = params.queues as usize,
     );
 
+    changes_in_place!();
+
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
         queue.turns.for_each_waiting(&queue.pool, visit);
     }
@@ -94,6 +96,20 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> FqPie<H, P, 
         let pool = QueuePool::new(slots, records, params.pie.limit as usize, params.queues as usize)?;
         let (turns, key) = (Turns::new(params.quantum), [params.salt, 0]);
         Ok(Self { params, pool, turns, key, keyed: false, stats: Stats::default() })
+    }
+
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range, the storage has no room for the limit, or `queues` or `salt` is another; nothing has changed then.
+    pub fn change(&mut self, params: FqPieParams) -> Result<(), ParamError> {
+        params.validate()?;
+        pool_limit_fits(params.pie.limit, self.pool.slot_count())?;
+        stays("queues", u64::from(self.params.queues), u64::from(params.queues))?;
+        stays("salt", self.params.salt, params.salt)?;
+        self.turns.set_quantum(params.quantum);
+        self.params = params;
+        Ok(())
     }
 
     /// The queue that `flow` is in as of the last call.

@@ -8,6 +8,7 @@
 //! Source: D. Lin, R. Morris, "Dynamics of random early detection", ACM SIGCOMM 1997, section 4 and the pseudo-code of
 //! its appendix; `many_flows` is its section on supporting many flows.
 
+use super::outcome::head_leaves_next;
 use super::red::{RedParams, RedQueue, red_queue_calls};
 use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError};
 use crate::declare::{ParamTable, Registered, facts, in_storage, params};
@@ -159,6 +160,8 @@ impl<H, S: Storage<Slot<H>>, F: Storage<FlowPlace<FredFlow>>> Discipline<H> for 
         }
         Some(packet)
     }
+
+    head_leaves_next!(queue.fifo);
 
     red_queue_calls!(except dequeue);
 

@@ -10,7 +10,7 @@
 
 use super::red::{RedParams, RedQueue, red_queue_calls};
 use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError};
-use crate::declare::{Registered, facts, in_storage, params};
+use crate::declare::{Registered, changes_in_place, facts, in_storage, limit_fits, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 params! {
@@ -38,6 +38,8 @@ impl Registered for GChokeParams {
     };
 
     in_storage!(GChoke, ring);
+
+    changes_in_place!();
 }
 
 /// gCHOKe over a leaky FIFO.
@@ -56,6 +58,18 @@ impl<H, S: Storage<Slot<H>>> GChoke<H, S> {
         params.validate()?;
         let queue = RedQueue::new(&params.red, slots)?;
         Ok(Self { params, queue })
+    }
+
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or the storage has no room for the limit; nothing has changed then.
+    pub fn change(&mut self, params: GChokeParams) -> Result<(), ParamError> {
+        params.validate()?;
+        limit_fits(params.red.limit, self.queue.fifo.capacity())?;
+        self.queue.state = self.queue.state.under(&params.red);
+        self.params = params;
+        Ok(())
     }
 
     /// The waiting packets.

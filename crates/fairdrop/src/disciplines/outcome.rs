@@ -114,9 +114,24 @@ where
     Some(packet)
 }
 
+/// [`crate::Discipline::head`] of a FIFO whose departures nothing decides.
+macro_rules! head_leaves_next {
+    ($($field:ident).+) => {
+        fn head(&self) -> Option<&$crate::Packet<H>> {
+            self.$($field).+.iter().next()
+        }
+    };
+}
+pub(super) use head_leaves_next;
+
 /// The calls of [`crate::Discipline`] that follow from `self.fifo` and `self.stats`.
 macro_rules! fifo_calls {
     () => {
+        $crate::disciplines::outcome::head_leaves_next!(fifo);
+
+        $crate::disciplines::outcome::fifo_calls!(except head);
+    };
+    (except head) => {
         fn backlog(&self) -> $crate::Backlog {
             self.fifo.backlog()
         }

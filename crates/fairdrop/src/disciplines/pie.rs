@@ -20,7 +20,7 @@ use crate::contract::{
     Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time,
     unit_interval,
 };
-use crate::declare::{Registered, facts, in_storage, params};
+use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Probability at or above which low delay does not spare an arrival (RFC 8033, 4.1).
@@ -130,6 +130,8 @@ impl Registered for PieParams {
     };
 
     in_storage!(Pie, ring);
+
+    changes_in_place!();
 }
 
 /// PIE's state of one queue.
@@ -232,6 +234,8 @@ impl<H, S: Storage<Slot<H>>> Pie<H, S> {
         let state = PieState::new(&params);
         Ok(Self { params, state, fifo, stats: Stats::default() })
     }
+
+    change_of_params!(PieParams);
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {

@@ -14,7 +14,7 @@ use crate::contract::{
     Action, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Meta, Packet, ParamError, Stats, Stream,
     Time, Waiting, require, unit_interval,
 };
-use crate::declare::{Registered, Warning, facts, in_storage, params};
+use crate::declare::{Registered, Warning, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Position, Slot, Storage};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
@@ -74,6 +74,8 @@ impl Registered for RedParams {
     };
 
     in_storage!(Red, ring);
+
+    changes_in_place!();
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.min_th.is_finite(), "min_th", self.min_th, "0 or more, and finite")?;
@@ -149,6 +151,13 @@ impl RedState {
             most_spacing: 0.0,
             idle_since: Some(Time::ZERO),
         }
+    }
+
+    /// The same average and count under other parameters.
+    pub(crate) fn under(&self, params: &RedParams) -> Self {
+        let mut state = Self { avg: self.avg, idle_since: self.idle_since, ..Self::new(params) };
+        state.set_count(self.count());
+        state
     }
 
     /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
@@ -435,6 +444,8 @@ macro_rules! red_queue_calls {
             self.queue.dequeue(env)
         }
 
+        $crate::disciplines::outcome::head_leaves_next!(queue.fifo);
+
         red_queue_calls!(except dequeue);
     };
     (except dequeue) => {
@@ -590,10 +601,21 @@ pub(super) use decision_calls;
 
 /// What a queue over a decision shows of itself.
 macro_rules! owned_queue_calls {
-    ($decision:ty) => {
+    ($decision:ty, $params:ty) => {
         /// The waiting packets.
         pub fn fifo(&self) -> &$crate::LeakyFifo<H, S> {
             &self.fifo
+        }
+
+        /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would
+        /// have.
+        ///
+        /// # Errors
+        /// A parameter is out of range, or the storage has no room for the limit; nothing has changed then.
+        pub fn change(&mut self, params: $params) -> Result<(), $crate::contract::ParamError> {
+            params.validate()?;
+            $crate::declare::limit_fits($crate::declare::ParamTable::limit(&params), self.fifo.capacity())?;
+            self.decision.change(params)
         }
 
         /// What decides.
@@ -619,6 +641,8 @@ macro_rules! decided_queue_calls {
         decided_queue_calls!(except dequeue);
     };
     (except dequeue) => {
+        $crate::disciplines::outcome::head_leaves_next!(fifo);
+
         decided_queue_calls!(counters);
 
         fn departures_change_internals(&self) -> bool {
@@ -689,6 +713,17 @@ impl RedDecision {
         Ok(Self { state: RedState::new(&params), stats: Stats::default(), params })
     }
 
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range; nothing has changed then.
+    pub fn change(&mut self, params: RedParams) -> Result<(), ParamError> {
+        params.validate()?;
+        self.state = self.state.under(&params);
+        self.params = params;
+        Ok(())
+    }
+
     /// What becomes of an arrival at `queue`.
     #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
@@ -726,7 +761,7 @@ impl<H, S: Storage<Slot<H>>> Red<H, S> {
         Ok(Self { decision, fifo })
     }
 
-    owned_queue_calls!(RedDecision);
+    owned_queue_calls!(RedDecision, RedParams);
 }
 
 impl<H, S: Storage<Slot<H>>> Discipline<H> for Red<H, S> {

@@ -7,7 +7,7 @@
 //! Source: D. Clark, W. Fang, "Explicit allocation of best-effort packet delivery service", IEEE/ACM Transactions on
 //! Networking 6(4), 1998, section III. Switch for the variant in ns-2: `ns2_compat`.
 
-use super::outcome::{append_or_overflow, drop_packet};
+use super::outcome::{append_or_overflow, drop_packet, head_leaves_next};
 use super::red::{RedParams, RedQueue, RedState, red_queue_calls};
 use crate::contract::{Discipline, DisciplineInfo, Env, Family, Packet, ParamError, require};
 use crate::declare::{Registered, facts, in_storage, params};
@@ -152,6 +152,8 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Rio<H, S> {
         }
         Some(packet)
     }
+
+    head_leaves_next!(queue.fifo);
 
     red_queue_calls!(except dequeue);
 

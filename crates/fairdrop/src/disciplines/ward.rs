@@ -9,13 +9,13 @@
 //! section 3.1.
 
 use super::droptail::fifo_in;
-use super::outcome::{carry_out, count_drop, depart};
+use super::outcome::{carry_out, count_drop, depart, head_leaves_next};
 use super::red::{decided_queue_calls, owned_queue_calls};
 use crate::contract::{
     Action, Candidate, Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Meta, Packet,
     ParamError, Stats, Stream, Waiting, draw_below,
 };
-use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::declare::{Registered, changes_in_place, facts, in_storage, params, words};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 /// Steps of the weight between 0.0 and 1.0.
@@ -55,6 +55,8 @@ impl Registered for WardParams {
     };
 
     in_storage!(Ward, ring);
+
+    changes_in_place!();
 }
 
 impl WardParams {
@@ -85,6 +87,16 @@ impl WardDecision {
     pub fn new(params: WardParams) -> Result<Self, ParamError> {
         params.validate()?;
         Ok(Self { params, stats: Stats::default() })
+    }
+
+    /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
+    ///
+    /// # Errors
+    /// A parameter is out of range; nothing has changed then.
+    pub fn change(&mut self, params: WardParams) -> Result<(), ParamError> {
+        params.validate()?;
+        self.params = params;
+        Ok(())
     }
 
     /// What becomes of an arrival at `queue`; up to two waiting packets may be dropped ([`Waiting::discard`]).
@@ -216,7 +228,7 @@ impl<H, S: Storage<Slot<H>>> Ward<H, S> {
         Ok(Self { decision, fifo })
     }
 
-    owned_queue_calls!(WardDecision);
+    owned_queue_calls!(WardDecision, WardParams);
 }
 
 impl<H, S: Storage<Slot<H>>> Discipline<H> for Ward<H, S> {
@@ -230,6 +242,8 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Ward<H, S> {
     fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         depart(&mut self.fifo, &mut self.decision.stats)
     }
+
+    head_leaves_next!(fifo);
 
     decided_queue_calls!(counters);
 }

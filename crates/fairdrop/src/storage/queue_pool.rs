@@ -109,6 +109,11 @@ where
         Ok(Self { slots, queues, free, backlog: Backlog::default(), _kinds: PhantomData })
     }
 
+    /// Packets that the pool holds.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.slots.as_ref().len()
+    }
+
     /// The backlog of all queues.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
