@@ -125,10 +125,11 @@ type Counters struct {
 
 // Queue is a queue with its memory.
 type Queue struct {
-	queue   *C.fairdrop_queue
-	block   unsafe.Pointer
-	context *C.uintptr_t
-	dropped func(Packet, Cause)
+	queue      *C.fairdrop_queue
+	block      unsafe.Pointer
+	context    *C.uintptr_t
+	dropped    func(Packet, Cause)
+	discipline string
 }
 
 // New makes an empty queue of a discipline, such as "choke".
@@ -136,7 +137,7 @@ func New(discipline string, config Config) (*Queue, error) {
 	if version := C.fairdrop_abi_version(); version != C.FAIRDROP_ABI_VERSION {
 		return nil, &Error{"", fmt.Sprintf("the library has interface %d; valid: %d, as fairdrop.h", version, C.FAIRDROP_ABI_VERSION)}
 	}
-	params, err := params(discipline, config)
+	params, err := paramsOf(discipline, config)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func New(discipline string, config Config) (*Queue, error) {
 	queue := &Queue{
 		block:   C.calloc(1, size),
 		context: (*C.uintptr_t)(C.calloc(1, C.sizeof_uintptr_t)),
-		dropped: config.Dropped,
+		dropped: config.Dropped, discipline: discipline,
 	}
 	*queue.context = C.uintptr_t(cgo.NewHandle(queue))
 	queue.queue = C.fairdrop_go_init(queue.block, size, params, queue.context,
@@ -166,7 +167,7 @@ func New(discipline string, config Config) (*Queue, error) {
 	return queue, nil
 }
 
-func params(discipline string, config Config) (*C.fairdrop_params, error) {
+func paramsOf(discipline string, config Config) (*C.fairdrop_params, error) {
 	var params C.fairdrop_params
 	var failed C.fairdrop_error
 	name := C.CString(discipline)
@@ -232,6 +233,36 @@ func (queue *Queue) Dequeue(now time.Duration) (Packet, bool, error) {
 		return Packet{}, false, problem(status)
 	}
 	return packetOf(&packet), true, nil
+}
+
+// Peek is what Dequeue would give now, without taking it; false when it would give nothing.
+func (queue *Queue) Peek(now time.Duration) (Packet, bool, error) {
+	if queue.queue == nil {
+		return Packet{}, false, ErrClosed
+	}
+	var packet C.fairdrop_packet
+	status := C.fairdrop_peek(queue.queue, C.uint64_t(now), &packet)
+	if status != C.FAIRDROP_STATUS_OK {
+		return Packet{}, false, problem(status)
+	}
+	return packetOf(&packet), true, nil
+}
+
+// Change sets other parameters, as LinkBPS and Params of a Config, while packets wait; packets, counters and state stay. Parameters
+// that are not named have their defaults. Refused, with nothing changed, by disciplines that take their parameters once.
+func (queue *Queue) Change(linkBPS uint64, params map[string]string) error {
+	if queue.queue == nil {
+		return ErrClosed
+	}
+	changed, err := paramsOf(queue.discipline, Config{LinkBPS: linkBPS, Params: params})
+	if err != nil {
+		return err
+	}
+	var failed C.fairdrop_error
+	if C.fairdrop_change(queue.queue, changed, &failed) != C.FAIRDROP_STATUS_OK {
+		return told(&failed)
+	}
+	return nil
 }
 
 // Deadline is when Tick wants to be called; false when the discipline has no timer.

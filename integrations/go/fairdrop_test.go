@@ -199,3 +199,39 @@ func BenchmarkEnqueueAndDequeue(b *testing.B) {
 		_, _, _ = queue.Dequeue(now)
 	}
 }
+
+// What is seen leaves next; other parameters hold from the next arrival on, and packets that wait stay.
+func TestPeekAndChange(t *testing.T) {
+	dropped := 0
+	queue, err := New("droptail", Config{LinkBPS: 1_000_000, Params: map[string]string{"limit": "4"},
+		Dropped: func(Packet, Cause) { dropped++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer queue.Close()
+	for cookie := uint64(0); cookie < 4; cookie++ {
+		if err := queue.Enqueue(Packet{Flow: 1, Cookie: cookie, Len: 100}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if packet, waits, err := queue.Peek(0); err != nil || !waits || packet.Cookie != 0 {
+		t.Fatalf("%v %v %v", packet, waits, err)
+	}
+	if err := queue.Change(1_000_000, map[string]string{"limit": "2"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := queue.Enqueue(Packet{Flow: 1, Cookie: 4, Len: 100}, 0); err != nil || dropped != 1 {
+		t.Fatalf("%v, %d dropped", err, dropped)
+	}
+	if backlog, err := queue.Backlog(); err != nil || backlog.Packets != 4 {
+		t.Fatalf("%v %v", backlog, err)
+	}
+	if packet, _, _ := queue.Dequeue(0); packet.Cookie != 0 {
+		t.Fatalf("%v left", packet)
+	}
+	err = queue.Change(1_000_000, map[string]string{"limit": "4000"})
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Parameter != "limit" {
+		t.Fatalf("the block has no room for 4000 packets: %v", err)
+	}
+}

@@ -83,6 +83,8 @@ typedef enum fairdrop_status {
     FAIRDROP_STATUS_NOT_READY = -7,
     // A callback called the queue that called it.
     FAIRDROP_STATUS_REENTERED = -8,
+    // The discipline does not do this.
+    FAIRDROP_STATUS_UNSUPPORTED = -9,
 } fairdrop_status;
 
 // Cause of a drop. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
@@ -633,6 +635,21 @@ enum fairdrop_status fairdrop_dequeue(struct fairdrop_queue *queue,
                                       uint64_t now_ns,
                                       struct fairdrop_packet *packet);
 
+// Copies into `packet` what `fairdrop_dequeue` would give at `now_ns`; `FAIRDROP_STATUS_NONE` when it would give nothing. For
+// schedulers that compare the heads of several queues. In a FIFO whose departures nothing decides the packet stays where it is:
+// until it is taken, an arrival may still drop it. A discipline that decides at departure (CoDel, the fair queues) gives it up, and
+// the queue keeps it for the next `fairdrop_dequeue`, as part of the backlog.
+enum fairdrop_status fairdrop_peek(struct fairdrop_queue *queue,
+                                   uint64_t now_ns,
+                                   struct fairdrop_packet *packet);
+
+// Sets other parameters of the queue's discipline while packets wait: packets, counters and state stay, and packets beyond a smaller
+// limit leave as they would have. Refused, with nothing changed, for parameters of another discipline, for those that need more
+// storage than the block has, and with `FAIRDROP_STATUS_UNSUPPORTED` by disciplines that take their parameters once (see `error`).
+enum fairdrop_status fairdrop_change(struct fairdrop_queue *queue,
+                                     const struct fairdrop_params *params,
+                                     struct fairdrop_error *error);
+
 // When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer, and while a
 // shaper holds nothing back.
 enum fairdrop_status fairdrop_deadline(const struct fairdrop_queue *queue,
@@ -784,47 +801,47 @@ uint64_t fairdrop_hash(uint64_t key_low,
 #define FAIRDROP_SLOTS(limit) FAIRDROP_POWER_OF_TWO(2 * (size_t)(limit) + 8)
 #define FAIRDROP_PLACES(limit) FAIRDROP_POWER_OF_TWO((4 * (size_t)(limit) + 2) / 3)
 
-#define FAIRDROP_BLUE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_DROPTAIL_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_RED_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_RIO_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_BACK_CHOKE_MEMORY_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_CHOKE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_CHOKE_HARDWARE_BYTES(limit) (20096 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_CHOKE_SERVICE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_CHOKEW_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_GCHOKE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_MLC_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_WARD_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_COBALT_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_CODEL_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_PIE_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_AFD_BYTES(limit) (32320 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_AHAB_BYTES(limit) (102016 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_BLACK_BYTES(limit) (4032 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_CARE_BYTES(limit) (17600 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_COLLAR_BYTES(limit) (6400 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_COLLAR_HOSTS_BYTES(limit) (10368 + 8 * (size_t)(limit) + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_COLLAR_INTEGER_BYTES(limit) (5760 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_COLLAR_SPARSE_BYTES(limit) (14592 + 40 * (size_t)(limit))
-#define FAIRDROP_COLLARW_BYTES(limit) (6400 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_CSFQ_BYTES(limit) (265856 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_FAIR_DROP_BYTES(limit) (331392 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_FLOW_VALVE_BYTES(limit) (10880 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_FRED_BYTES(limit) (3712 + 32 * (size_t)FAIRDROP_SLOTS(limit) + 24 * (size_t)FAIRDROP_PLACES(limit))
-#define FAIRDROP_PENALTY_BOX_BYTES(limit) (24192 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_RED_PD_BYTES(limit) (36480 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_SFB_BYTES(limit) (5184 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_SRED_BYTES(limit) (27712 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_AFQ_BYTES(limit) (135552 + 40 * (size_t)(limit))
-#define FAIRDROP_CAKE_BYTES(limit) (167616 + 40 * (size_t)(limit))
-#define FAIRDROP_CEBINAE_BYTES(limit) (167616 + 40 * (size_t)(limit))
-#define FAIRDROP_CLASS_CHOKE_BYTES(limit) (4608 + 32 * (size_t)FAIRDROP_SLOTS(limit))
-#define FAIRDROP_DRR_BYTES(limit) (3712 + 88 * (size_t)(limit) + 24 * (size_t)FAIRDROP_PLACES(limit))
-#define FAIRDROP_DUALPI2_BYTES(limit) (3712 + 40 * (size_t)(limit))
-#define FAIRDROP_FQ_BYTES(limit) (3712 + 256 * (size_t)(limit) + 48 * (size_t)FAIRDROP_PLACES(limit))
-#define FAIRDROP_FQ_CODEL_BYTES(limit) (102080 + 40 * (size_t)(limit))
-#define FAIRDROP_FQ_PIE_BYTES(limit) (102016 + 40 * (size_t)(limit))
-#define FAIRDROP_SFQ_BYTES(limit) (52864 + 56 * (size_t)(limit))
+#define FAIRDROP_BLUE_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_DROPTAIL_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_RED_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_RIO_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_BACK_CHOKE_MEMORY_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKE_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKE_HARDWARE_BYTES(limit) (20160 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKE_SERVICE_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CHOKEW_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_GCHOKE_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_MLC_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_WARD_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COBALT_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CODEL_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_PIE_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_AFD_BYTES(limit) (32384 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_AHAB_BYTES(limit) (102080 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_BLACK_BYTES(limit) (4096 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CARE_BYTES(limit) (17664 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COLLAR_BYTES(limit) (6464 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COLLAR_HOSTS_BYTES(limit) (10432 + 8 * (size_t)(limit) + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COLLAR_INTEGER_BYTES(limit) (5824 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_COLLAR_SPARSE_BYTES(limit) (14656 + 40 * (size_t)(limit))
+#define FAIRDROP_COLLARW_BYTES(limit) (6464 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CSFQ_BYTES(limit) (265920 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_FAIR_DROP_BYTES(limit) (331456 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_FLOW_VALVE_BYTES(limit) (10944 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_FRED_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit) + 24 * (size_t)FAIRDROP_PLACES(limit))
+#define FAIRDROP_PENALTY_BOX_BYTES(limit) (24256 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_RED_PD_BYTES(limit) (36544 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_SFB_BYTES(limit) (5248 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_SRED_BYTES(limit) (27776 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_AFQ_BYTES(limit) (135616 + 40 * (size_t)(limit))
+#define FAIRDROP_CAKE_BYTES(limit) (167680 + 40 * (size_t)(limit))
+#define FAIRDROP_CEBINAE_BYTES(limit) (167680 + 40 * (size_t)(limit))
+#define FAIRDROP_CLASS_CHOKE_BYTES(limit) (4672 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_DRR_BYTES(limit) (3776 + 88 * (size_t)(limit) + 24 * (size_t)FAIRDROP_PLACES(limit))
+#define FAIRDROP_DUALPI2_BYTES(limit) (3776 + 40 * (size_t)(limit))
+#define FAIRDROP_FQ_BYTES(limit) (3776 + 256 * (size_t)(limit) + 48 * (size_t)FAIRDROP_PLACES(limit))
+#define FAIRDROP_FQ_CODEL_BYTES(limit) (102144 + 40 * (size_t)(limit))
+#define FAIRDROP_FQ_PIE_BYTES(limit) (102080 + 40 * (size_t)(limit))
+#define FAIRDROP_SFQ_BYTES(limit) (52928 + 56 * (size_t)(limit))
 
 #endif  /* FAIRDROP_H */

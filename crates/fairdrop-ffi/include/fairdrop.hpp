@@ -223,6 +223,20 @@ public:
         return packet;
     }
 
+    // What `dequeue` would give now, without taking it.
+    [[nodiscard]] std::optional<Packet> peek(std::uint64_t now_ns) {
+        Packet packet{};
+        if (detail::check(fairdrop_peek(c(), now_ns, &packet), "peek") == FAIRDROP_STATUS_NONE) return std::nullopt;
+        return packet;
+    }
+
+    // Other parameters of the same discipline while packets wait, which stay. Throws, with nothing changed, where the discipline takes
+    // its parameters once or these are not valid for this queue.
+    void change(const Params &params) {
+        fairdrop_error error{};
+        if (fairdrop_change(c(), &params.c(), &error) != FAIRDROP_STATUS_OK) throw Error(error);
+    }
+
     // When to call `tick`, if ever.
     [[nodiscard]] std::optional<std::uint64_t> deadline() const {
         std::uint64_t when = 0;

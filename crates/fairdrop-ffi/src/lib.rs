@@ -35,7 +35,8 @@ pub use plugin::{FAIRDROP_ADMIT, FAIRDROP_PLUGIN_VERSION, Plugin, PluginHost, Pl
 pub use problem::{Error, Status};
 pub use queue::{
     Count, Counters, FAIRDROP_MAX_LEN, Host, Hosts, Packet, Queue, fairdrop_average, fairdrop_backlog,
-    fairdrop_deadline, fairdrop_dequeue, fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting,
-    fairdrop_init, fairdrop_internals, fairdrop_marked, fairdrop_size, fairdrop_stats, fairdrop_tick,
+    fairdrop_change, fairdrop_deadline, fairdrop_dequeue, fairdrop_dropped, fairdrop_enqueue,
+    fairdrop_for_each_waiting, fairdrop_init, fairdrop_internals, fairdrop_marked, fairdrop_peek,
+    fairdrop_size, fairdrop_stats, fairdrop_tick,
 };
 pub use version::{FAIRDROP_ABI_VERSION, fairdrop_abi_version};

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char};
 use core::fmt::{self, Write};
 
-use fairdrop::{CATALOGUE, Kind, ParamError};
+use fairdrop::{CATALOGUE, ChangeError, Kind, ParamError};
 
 /// Result of a call. Below 0 nothing was done, unless the function documents otherwise.
 #[repr(C)]
@@ -29,6 +29,8 @@ pub enum Status {
     NotReady = -7,
     /// A callback called the queue that called it.
     Reentered = -8,
+    /// The discipline does not do this.
+    Unsupported = -9,
 }
 
 /// What went wrong. Written by calls that fail, and by no others.
@@ -69,6 +71,7 @@ pub enum Problem<'a> {
     },
     Misaligned,
     NotReady(&'static str),
+    Change(ChangeError),
     /// The discipline is not a decision apart from its queue.
     Undecided,
 }
@@ -103,13 +106,16 @@ impl Problem<'_> {
             Self::Room { .. } => Status::NoRoom,
             Self::Misaligned => Status::Misaligned,
             Self::NotReady(_) => Status::NotReady,
+            Self::Change(ChangeError::Param(_)) => Status::BadValue,
+            Self::Change(ChangeError::OtherDiscipline { .. }) => Status::BadArgument,
+            Self::Change(ChangeError::Fixed(_)) => Status::Unsupported,
         }
     }
 
     const fn parameter(&self) -> &str {
         match self {
             Self::Parameter { name, .. } | Self::Ambiguous { name, .. } | Self::Value { name, .. } => name,
-            Self::Refused(error) => error.name,
+            Self::Refused(error) | Self::Change(ChangeError::Param(error)) => error.name,
             _ => "",
         }
     }
@@ -147,6 +153,7 @@ impl fmt::Display for Problem<'_> {
             }
             Self::Value { name, value, kind } => write!(f, "{name} = {value} is not valid: {kind}"),
             Self::Refused(error) => write!(f, "{error}"),
+            Self::Change(error) => write!(f, "{error}"),
             Self::Room { needed, given } => write!(f, "the block has {given} bytes, {needed} are needed"),
             Self::Misaligned => write!(f, "the block is not aligned to {} bytes", crate::FAIRDROP_ALIGN),
             Self::Undecided => {

@@ -5,7 +5,9 @@ use core::fmt::Write;
 use core::mem::{align_of, size_of};
 use core::ptr::{self, NonNull};
 
-use fairdrop::{AnyDiscipline, Discipline, DropCause, Ecn, Env, MAX_LEN, Meta, Philox, Stream, Time};
+use fairdrop::{
+    AnyDiscipline, Discipline, DropCause, Ecn, Env, MAX_LEN, Meta, Peekable, Philox, Stream, Time,
+};
 
 use crate::arena::{Arena, FAIRDROP_ALIGN};
 use crate::params::{Params, borrow};
@@ -126,8 +128,11 @@ pub struct Queue {
 
 const _: () = assert!(align_of::<Queue>() <= FAIRDROP_ALIGN);
 
+/// A discipline in a block, and the packet that `fairdrop_peek` took out of it.
+type Held = Peekable<u64, AnyDiscipline<u64, Arena>>;
+
 struct Parts {
-    discipline: AnyDiscipline<u64, Arena>,
+    discipline: Held,
     world: World,
 }
 
@@ -241,7 +246,7 @@ impl Entered {
     }
 
     /// At `now_ns`, or when the call before was, if that is later: time never runs backwards.
-    fn at(&mut self, now_ns: u64) -> (&mut AnyDiscipline<u64, Arena>, &mut World) {
+    fn at(&mut self, now_ns: u64) -> (&mut Held, &mut World) {
         let Parts { discipline, world } = self.parts();
         world.now = world.now.max(Time::from_ns(now_ns));
         (discipline, world)
@@ -277,11 +282,7 @@ unsafe fn enter(queue: *mut Queue, call: impl FnOnce(&mut Entered) -> Status) ->
 ///
 /// # Safety
 /// As [`Entered::new`]; `to` is null or may be written.
-unsafe fn read<T>(
-    queue: *const Queue,
-    to: *mut T,
-    value: impl FnOnce(&AnyDiscipline<u64, Arena>) -> Option<T>,
-) -> Status {
+unsafe fn read<T>(queue: *const Queue, to: *mut T, value: impl FnOnce(&Held) -> Option<T>) -> Status {
     if to.is_null() {
         return Status::BadArgument;
     }
@@ -416,6 +417,7 @@ unsafe fn make(
     // SAFETY: the caller gives `size` bytes, of which the first are the queue's.
     let mut arena = unsafe { arena_behind::<Queue>(block, size, size_of_queue(params)?)? };
     let discipline = AnyDiscipline::new(params.any()?, &mut arena).map_err(Problem::Refused)?;
+    let discipline = Peekable::new(discipline);
     let queue = block.cast::<Queue>();
     let random = lent.random();
     let world = World { host: lent.host, flow_key: lent.flow_key, random, now: Time::ZERO };
@@ -462,6 +464,50 @@ pub unsafe extern "C" fn fairdrop_dequeue(queue: *mut Queue, now_ns: u64, packet
     unsafe { enter(queue, next) }
 }
 
+/// Copies into `packet` what `fairdrop_dequeue` would give at `now_ns`; `FAIRDROP_STATUS_NONE` when it would give nothing. For
+/// schedulers that compare the heads of several queues. In a FIFO whose departures nothing decides the packet stays where it is:
+/// until it is taken, an arrival may still drop it. A discipline that decides at departure (CoDel, the fair queues) gives it up, and
+/// the queue keeps it for the next `fairdrop_dequeue`, as part of the backlog.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairdrop_peek(queue: *mut Queue, now_ns: u64, packet: *mut Packet) -> Status {
+    if packet.is_null() {
+        return Status::BadArgument;
+    }
+    let look = |entered: &mut Entered| {
+        let (discipline, world) = entered.at(now_ns);
+        let Some(next) = discipline.peek(world) else { return Status::None };
+        // SAFETY: not null, and the caller's to be written.
+        unsafe { packet.write(Packet::from(next)) };
+        Status::Ok
+    };
+    // SAFETY: the caller's promise.
+    unsafe { enter(queue, look) }
+}
+
+/// Sets other parameters of the queue's discipline while packets wait: packets, counters and state stay, and packets beyond a smaller
+/// limit leave as they would have. Refused, with nothing changed, for parameters of another discipline, for those that need more
+/// storage than the block has, and with `FAIRDROP_STATUS_UNSUPPORTED` by disciplines that take their parameters once (see `error`).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairdrop_change(
+    queue: *mut Queue,
+    params: *const Params,
+    error: *mut Error,
+) -> Status {
+    let change = |entered: &mut Entered| {
+        // SAFETY: the caller's promise.
+        let changed = unsafe { borrow(params) }.and_then(Params::any).and_then(|params| {
+            entered.parts().discipline.discipline_mut().change(params).map_err(Problem::Change)
+        });
+        match changed {
+            Ok(()) => Status::Ok,
+            // SAFETY: the caller's promise.
+            Err(problem) => unsafe { problem.report(error) },
+        }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { enter(queue, change) }
+}
+
 /// When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer, and while a
 /// shaper holds nothing back.
 #[unsafe(no_mangle)]
@@ -485,7 +531,7 @@ pub unsafe extern "C" fn fairdrop_tick(queue: *mut Queue, now_ns: u64) -> Status
 /// What waits now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_backlog(queue: *const Queue, backlog: *mut Count) -> Status {
-    let value = |discipline: &AnyDiscipline<u64, Arena>| {
+    let value = |discipline: &Held| {
         let backlog = discipline.backlog();
         Some(Count { packets: u64::from(backlog.packets), bytes: backlog.bytes })
     };
@@ -496,11 +542,16 @@ pub unsafe extern "C" fn fairdrop_backlog(queue: *const Queue, backlog: *mut Cou
 /// Counters since the queue was made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_stats(queue: *const Queue, stats: *mut Counters) -> Status {
-    let value = |discipline: &AnyDiscipline<u64, Arena>| {
+    let value = |discipline: &Held| {
         let stats = discipline.stats();
+        let mut departed = Count::from(stats.departed);
+        if let Some(held) = discipline.held() {
+            departed.packets -= 1;
+            departed.bytes -= u64::from(held.meta.len);
+        }
         Some(Counters {
             arrived: stats.arrived.into(),
-            departed: stats.departed.into(),
+            departed,
             dropped: stats.dropped_total().into(),
             marked: stats.marked_total().into(),
             drawn: stats.drawn,
@@ -515,9 +566,8 @@ pub unsafe extern "C" fn fairdrop_stats(queue: *const Queue, stats: *mut Counter
 /// Packets dropped for `cause`; `FAIRDROP_STATUS_NONE` when there is no such cause.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_dropped(queue: *const Queue, cause: u8, count: *mut Count) -> Status {
-    let value = |discipline: &AnyDiscipline<u64, Arena>| {
-        discipline.stats().dropped.get(usize::from(cause)).copied().map(Count::from)
-    };
+    let value =
+        |discipline: &Held| discipline.stats().dropped.get(usize::from(cause)).copied().map(Count::from);
     // SAFETY: the caller's promise.
     unsafe { read(queue, count, value) }
 }
@@ -525,9 +575,8 @@ pub unsafe extern "C" fn fairdrop_dropped(queue: *const Queue, cause: u8, count:
 /// Packets marked for `cause`; `FAIRDROP_STATUS_NONE` when there is no such cause.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_marked(queue: *const Queue, cause: u8, count: *mut Count) -> Status {
-    let value = |discipline: &AnyDiscipline<u64, Arena>| {
-        discipline.stats().marked.get(usize::from(cause)).copied().map(Count::from)
-    };
+    let value =
+        |discipline: &Held| discipline.stats().marked.get(usize::from(cause)).copied().map(Count::from);
     // SAFETY: the caller's promise.
     unsafe { read(queue, count, value) }
 }
@@ -570,10 +619,13 @@ pub unsafe extern "C" fn fairdrop_for_each_waiting(
 ) -> Status {
     let Some(visit) = visit else { return Status::BadArgument };
     let show = |entered: &mut Entered| {
-        entered.parts().discipline.for_each_waiting(|packet| {
+        let show_one = |packet: &fairdrop::Packet<u64>| {
             // SAFETY: the caller's function, called as it was promised to be.
             unsafe { visit(context, &Packet::from(packet)) };
-        });
+        };
+        let discipline = &entered.parts().discipline;
+        discipline.held().into_iter().for_each(show_one);
+        discipline.discipline().for_each_waiting(show_one);
         Status::Ok
     };
     // SAFETY: the caller's promise.

@@ -8,12 +8,12 @@ use fairdrop::{CATALOGUE, DropCause, Philox, Stream};
 use fairdrop_ffi::{
     Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, FAIRDROP_MAX_LEN, Host, Kind, Packet,
     Parameter, Params, Queue, Status, fairdrop_abi_version, fairdrop_average, fairdrop_backlog,
-    fairdrop_cause_count, fairdrop_cause_name, fairdrop_deadline, fairdrop_dequeue, fairdrop_discipline_at,
-    fairdrop_discipline_count, fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_hash,
-    fairdrop_init, fairdrop_internals, fairdrop_marked, fairdrop_parameter_at, fairdrop_parameter_valid,
-    fairdrop_parameter_word, fairdrop_params_init, fairdrop_params_set, fairdrop_params_set_list,
-    fairdrop_params_set_number, fairdrop_params_set_switch, fairdrop_params_set_word, fairdrop_size,
-    fairdrop_stats, fairdrop_tick,
+    fairdrop_cause_count, fairdrop_cause_name, fairdrop_change, fairdrop_deadline, fairdrop_dequeue,
+    fairdrop_discipline_at, fairdrop_discipline_count, fairdrop_dropped, fairdrop_enqueue,
+    fairdrop_for_each_waiting, fairdrop_hash, fairdrop_init, fairdrop_internals, fairdrop_marked,
+    fairdrop_parameter_at, fairdrop_parameter_valid, fairdrop_parameter_word, fairdrop_params_init,
+    fairdrop_params_set, fairdrop_params_set_list, fairdrop_params_set_number, fairdrop_params_set_switch,
+    fairdrop_params_set_word, fairdrop_peek, fairdrop_size, fairdrop_stats, fairdrop_tick,
 };
 
 const PACKET: Packet =
@@ -297,6 +297,96 @@ fn null_pointers_are_refused() {
     assert_eq!(enqueue(queue, Packet { ecn: 4, ..PACKET }, 0), Status::BadArgument);
     assert_eq!(enqueue(queue, Packet { len: FAIRDROP_MAX_LEN + 1, ..PACKET }, 0), Status::BadArgument);
     assert_eq!(pair(caller.read(fairdrop_stats).unwrap().arrived), (0, 0), "nothing was taken");
+}
+
+fn peek(queue: *mut Queue, now_ns: u64) -> Option<Packet> {
+    let mut packet = PACKET;
+    // SAFETY: the queue and the packet are valid.
+    match unsafe { fairdrop_peek(queue, now_ns, &raw mut packet) } {
+        Status::Ok => Some(packet),
+        Status::None => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A packet that is seen belongs to the queue until it is taken, wherever the discipline keeps it.
+#[test]
+fn a_packet_is_seen_before_it_is_taken() {
+    for discipline in ["droptail", "choke", "codel", "fq_codel", "drr"] {
+        let caller = Caller::new(&params_of(discipline, 1_000_000, &[]).expect("valid"), 1, None);
+        let queue = caller.queue;
+        assert_eq!(peek(queue, 0), None, "{discipline}");
+        for cookie in 0..3 {
+            enqueue(queue, Packet { flow: 7 + cookie, cookie, ..PACKET }, 0);
+        }
+        let waiting = pair(caller.read(fairdrop_backlog).unwrap());
+        for _ in 0..2 {
+            assert_eq!(peek(queue, 1000).map(|packet| packet.cookie), Some(0), "{discipline}");
+        }
+        assert_eq!(pair(caller.read(fairdrop_backlog).unwrap()), waiting, "{discipline}");
+        assert_eq!(pair(caller.read(fairdrop_stats).unwrap().departed), (0, 0), "{discipline}");
+        assert_balance(&caller.read(fairdrop_stats).unwrap(), caller.read(fairdrop_backlog).unwrap());
+        let mut shown = 0_u64;
+        // SAFETY: the queue is valid, and the count is there for the function.
+        unsafe { fairdrop_for_each_waiting(queue, Some(count_one), (&raw mut shown).cast()) };
+        assert_eq!(shown, waiting.0, "{discipline}");
+        assert_eq!(dequeue(queue, 1000).map(|packet| packet.cookie), Some(0), "{discipline}");
+        assert_eq!(pair(caller.read(fairdrop_stats).unwrap().departed).0, 1, "{discipline}");
+        assert_balance(&caller.read(fairdrop_stats).unwrap(), caller.read(fairdrop_backlog).unwrap());
+    }
+}
+
+unsafe extern "C" fn count_one(count: *mut c_void, _packet: *const Packet) {
+    // SAFETY: the count of the test that passed it.
+    unsafe { *count.cast::<u64>() += 1 };
+}
+
+#[test]
+fn parameters_change_while_packets_wait() {
+    let params = params_of("choke", 1_000_000, &[("limit", "10"), ("min_th", "9")]).expect("valid");
+    let caller = Caller::new(&params, 1, None);
+    let queue = caller.queue;
+    for cookie in 0..10 {
+        enqueue(queue, Packet { flow: cookie, cookie, ..PACKET }, 0);
+    }
+    let change = |params: &Params| {
+        // SAFETY: the queue and the parameters are valid.
+        with_error(|error| unsafe { fairdrop_change(queue, &raw const *params, error) })
+    };
+    let smaller = params_of("choke", 1_000_000, &[("limit", "5"), ("min_th", "4")]).expect("valid");
+    assert_eq!(change(&smaller).0, Status::Ok);
+    assert_eq!(pair(caller.read(fairdrop_backlog).unwrap()).0, 10, "packets stay");
+    enqueue(queue, PACKET, 0);
+    assert_eq!(pair(caller.read(fairdrop_stats).unwrap().dropped).0, 1, "and no other joins them");
+    for (discipline, settings, status, parameter, message) in [
+        (
+            "choke",
+            &[("limit", "4000")][..],
+            Status::BadValue,
+            "limit",
+            "limit = 4000 is not valid: what the storage",
+        ),
+        ("red", &[], Status::BadArgument, "", "these are parameters of red, and the queue is of choke"),
+    ] {
+        let params = params_of(discipline, 1_000_000, settings).expect("valid in themselves");
+        let (refused, error) = change(&params);
+        assert_eq!((refused, error.status), (status, status));
+        let (named, text) = told(&error);
+        assert!(named == parameter && text.starts_with(message), "{named}: {text}");
+    }
+    let params = params_of("fred", 1_000_000, &[]).expect("valid");
+    let fixed = Caller::new(&params, 1, None);
+    // SAFETY: the queue and the parameters are valid.
+    let (refused, error) =
+        with_error(|error| unsafe { fairdrop_change(fixed.queue, &raw const params, error) });
+    assert_eq!(refused, Status::Unsupported);
+    assert_eq!(told(&error).1, "fred takes its parameters when a queue is made: make another queue");
+    // SAFETY: null is what is tested.
+    unsafe {
+        assert_eq!(fairdrop_change(queue, ptr::null(), ptr::null_mut()), Status::BadArgument);
+        assert_eq!(fairdrop_change(ptr::null_mut(), &raw const params, ptr::null_mut()), Status::BadArgument);
+        assert_eq!(fairdrop_peek(queue, 0, ptr::null_mut()), Status::BadArgument);
+    }
 }
 
 #[test]
