@@ -87,7 +87,7 @@ golden: ## the hashes of tests/golden, when a change of results is meant (not pa
 no-panic: ## no path from a discipline to a panic, shown by a program that would not link otherwise
 	@scripts/check_no_panic.sh
 
-embedded: ## library and link for two processors without an operating system, link and simulator for WebAssembly
+embedded: .venv/dev ## library and link for two processors without an operating system, link and simulator for WebAssembly
 	@scripts/check_embedded.sh
 
 miri: ## the tests of the library under Miri (nightly Rust; about an hour)

@@ -20,15 +20,14 @@ for target in thumbv7em-none-eabihf riscv32imac-unknown-none-elf; do
     has "$target" || continue
     cargo build --quiet --locked --package fairdrop-link --release --target "$target"
     echo "embedded: fairdrop and fairdrop-link build for $target"
-    command -v llvm-size >/dev/null || continue
-    # The code of one discipline alone, with the arithmetic in software that it needs there, optimised for size.
+    # One discipline alone, with the arithmetic in software that it needs there, optimised for size: beside the figures in the docs.
     for alone in choke collar; do
         (
             cd proofs/no-panic
             CARGO_PROFILE_RELEASE_OPT_LEVEL=s cargo rustc --quiet --locked --release --target "$target" \
                 --features "${alone}_alone" -- -C link-arg=--defsym=a_discipline_can_panic=0
-            llvm-size "${CARGO_TARGET_DIR:-target}/$target/release/no-panic" | awk -v target="$target" -v name="$alone" \
-                'NR == 2 { print "embedded: " name " takes " $1 " bytes of code for " target }'
+            ../../.venv/bin/python ../../scripts/embedded_sizes.py $alone "$target" \
+                "${CARGO_TARGET_DIR:-target}/$target/release/no-panic" ../../docs/reference/how-it-is-checked.md
         )
     done
 done
