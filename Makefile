@@ -99,7 +99,7 @@ fuzz: ## every fuzz target for SECONDS=60 each (nightly Rust, cargo-fuzz)
 FORMS = cargo run --quiet --profile forms --package fairdrop-mutation --features forms --
 mutate-vectors: ## do the conformance vectors notice wrong forms of the references, made by machine? FILES=red (minutes; goes on where it was interrupted)
 	$(FORMS) run target/mutate-vectors $(FILES)
-	$(FORMS) report target/mutate-vectors conformance/mutation
+	$(FORMS) report target/mutate-vectors conformance/mutation docs/reference/vector-mutation.md
 
 mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutants; an hour and a half for all)
 	@scripts/mutants.sh $(FILES)

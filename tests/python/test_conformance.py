@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from fairdrop.conformance.vectors import FORMAT
+from fairdrop.conformance.vectors import FORMAT, MANIFEST, SCHEMA
 
 STANDARD = "droptail,red,choke"
 
@@ -121,6 +121,8 @@ def test_exported_vectors_are_plain_text(fairdrop, vectors, tmp_path):
     for path in (vectors / "red").iterdir():
         assert (tmp_path / "out" / "red" / path.stem).read_text() == text_of(vectors, f"red/{path.stem[:-6]}")
     assert fairdrop("conformance", "run", "--vectors", "out").returncode == 0
+    for name in (MANIFEST, SCHEMA):
+        assert (tmp_path / "out" / name).read_text() == (vectors / name).read_text()
 
 
 def test_of_both_forms_the_plain_one_is_read(fairdrop, vectors, tmp_path):

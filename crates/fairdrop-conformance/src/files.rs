@@ -34,6 +34,10 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for discipline in fs::read_dir(folder)? {
         let discipline = discipline?;
+        // Beside the folders of the disciplines lie the manifest and the schema.
+        if !discipline.path().is_dir() {
+            continue;
+        }
         for file in fs::read_dir(discipline.path())? {
             paths.push(Path::new(&discipline.file_name()).join(file?.file_name()));
         }

@@ -16,6 +16,7 @@
 pub mod cases;
 pub mod files;
 mod format;
+pub mod manifest;
 mod numbers;
 mod params;
 mod record;

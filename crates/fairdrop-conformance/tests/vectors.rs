@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fairdrop::CATALOGUE;
+use fairdrop_conformance::manifest::{self, Manifest};
 use fairdrop_conformance::{Vector, cases, files, record, replay};
 
 fn folder() -> PathBuf {
@@ -31,6 +32,18 @@ fn made_anew_they_are_the_same_text() {
         let differs = committed.lines().zip(made.lines()).position(|(a, b)| a != b);
         assert!(committed == made, "{}: line {differs:?}; `make conformance`?", path.display());
     }
+}
+
+/// A vector that changes or comes changes the version of all (`make conformance`).
+#[test]
+fn the_manifest_names_the_vectors_and_their_version() {
+    let text = std::fs::read_to_string(folder().join(manifest::FILE)).unwrap();
+    let written: Manifest = serde_json::from_str(&text).unwrap();
+    let named = |(path, text): (PathBuf, String)| {
+        (path.to_string_lossy().trim_end_matches(".jsonl.gz").replace('\\', "/"), text)
+    };
+    let made = Manifest::of(committed().into_iter().map(named), Some(&written));
+    assert_eq!(written, made);
 }
 
 /// The same text gives the same bytes, and a file that holds the text already stays as it is.

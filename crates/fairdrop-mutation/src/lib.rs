@@ -10,4 +10,5 @@
     reason = "only its own program uses it"
 )]
 
+pub mod page;
 pub mod rewrite;

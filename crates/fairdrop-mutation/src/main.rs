@@ -1,14 +1,15 @@
 //! Plays the conformance vectors of each discipline to the wrong forms of its reference.
 //!
 //! `fairdrop-mutation run STATE [FILE...]` works through the forms of these files of the references, or of all, and keeps what
-//! it found in the folder STATE, where the next run goes on. `fairdrop-mutation report STATE DIR` writes the scores and the
-//! survivors to DIR and says how many there are. `fairdrop-mutation play FILE` is the process that `run` starts.
+//! it found in the folder STATE, where the next run goes on. `fairdrop-mutation report STATE DIR PAGE` writes the scores and the
+//! survivors to DIR and PAGE and says how many there are. `fairdrop-mutation search STATE FILE...` looks for vectors that notice survivors. `fairdrop-mutation play FILE` is the process that `run` starts.
 #![allow(missing_docs, reason = "a program")]
 
 mod forms;
 mod play;
 mod report;
 mod run;
+mod search;
 
 #[path = "../../fairdrop-conformance/tests/beside.rs"]
 #[allow(dead_code, reason = "its tests use more of it")]
@@ -71,9 +72,13 @@ fn main() -> std::process::ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["run", state, files @ ..] => run::run(state.as_ref(), files),
-        ["report", state, folder] => report::report(state.as_ref(), folder.as_ref()),
+        ["report", state, folder, page] => report::report(state.as_ref(), folder.as_ref(), page.as_ref()),
+        ["search", state, files @ ..] => search::search(state.as_ref(), files),
         ["play", file] => play::play(file),
-        _ => Err("usage: fairdrop-mutation run STATE [FILE...] | report STATE DIR".into()),
+        _ => {
+            Err("usage: fairdrop-mutation run STATE [FILE...] | report STATE DIR PAGE | search STATE FILE..."
+                .into())
+        }
     };
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -45,10 +45,22 @@ impl Outcome {
 }
 
 /// A vector, its parameters, and the places that its run comes by.
-struct Played {
+pub struct Played {
     vector: Vector,
     params: AnyParams,
     seen: Vec<bool>,
+}
+
+impl Played {
+    /// Plays a vector to the sound reference, which has to agree.
+    pub fn of(vector: Vector, params: AnyParams) -> Result<Self, String> {
+        let mut sound = Ok(());
+        let seen = seen_in(FORMS.len() + 1, || {
+            sound = compare(&vector, params.clone(), reference(&params).as_mut());
+        });
+        sound.map_err(|why| format!("{}/{}: {why}", vector.header.discipline, vector.header.case))?;
+        Ok(Self { vector, params, seen })
+    }
 }
 
 /// Answers each number on the standard input by a line: number, outcome, vector.
@@ -58,12 +70,7 @@ pub fn play(stem: &str) -> Result<(), String> {
     let mut vectors = Vec::new();
     for vector in file.disciplines().into_iter().flat_map(vectors_of) {
         let params = apply(&vector.header)?;
-        let mut sound = Ok(());
-        let seen = seen_in(FORMS.len() + 1, || {
-            sound = compare(&vector, params.clone(), reference(&params).as_mut());
-        });
-        sound.map_err(|why| format!("{}/{}: {why}", vector.header.discipline, vector.header.case))?;
-        vectors.push(Played { vector, params, seen });
+        vectors.push(Played::of(vector, params)?);
     }
     for line in io::stdin().lock().lines() {
         let form: u32 =
@@ -80,7 +87,7 @@ fn reference(params: &AnyParams) -> Box<dyn Slow> {
 }
 
 /// How a form is noticed, and by which vector.
-fn outcome(form: u32, vectors: &[Played]) -> (Outcome, String) {
+pub fn outcome(form: u32, vectors: &[Played]) -> (Outcome, String) {
     let reached: Vec<_> = vectors.iter().filter(|played| played.seen[form as usize]).collect();
     if reached.is_empty() {
         return (Outcome::NotReached, String::new());

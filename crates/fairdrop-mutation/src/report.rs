@@ -22,8 +22,8 @@ struct Score {
     open: usize,
 }
 
-/// Writes `score.tsv` and `survivors.tsv` below `folder`, by the equivalents listed there.
-pub fn report(state: &Path, folder: &Path) -> Result<(), String> {
+/// Writes `score.tsv` and `survivors.tsv` below `folder`, by the equivalents listed there, and the page of all three.
+pub fn report(state: &Path, folder: &Path, page: &Path) -> Result<(), String> {
     let list = folder.join(EQUIVALENT);
     let text = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
     let mut equivalent: Vec<(&str, &str)> =
@@ -65,6 +65,8 @@ pub fn report(state: &Path, folder: &Path) -> Result<(), String> {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
+    let written = fairdrop_mutation::page::page(&scores, &survivors, &text)?;
+    fs::write(page, written).map_err(|error| format!("{}: {error}", page.display()))?;
     let gone: Vec<_> = equivalent.iter().map(|(name, _)| *name).collect();
     if !gone.is_empty() {
         eprintln!("listed as equivalent, and noticed or not there: {gone:?}");

@@ -15,6 +15,8 @@ from fairdrop.cli.arguments import Parser
 from fairdrop.cli.names import disciplines
 from fairdrop.conformance import (
     FOLDER,
+    MANIFEST,
+    SCHEMA,
     Declined,
     ForeignError,
     Strictness,
@@ -128,6 +130,10 @@ def export_vectors(options: Namespace) -> int:
         path = options.folder / f"{vector.name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, vector.text)
+    for name in (MANIFEST, SCHEMA):
+        source = (options.vectors or FOLDER) / name
+        if source.is_file():
+            write_text(options.folder / name, source.read_text(encoding="utf-8"))
     print(f"{count(len(vectors), 'vector')}: {options.folder}", file=sys.stderr)
     return 0
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from fairdrop.conformance.compare import Strictness, counts_draws, differences
 from fairdrop.conformance.foreign import Declined, ForeignError, answers
-from fairdrop.conformance.vectors import FOLDER, Vector, read_vectors
+from fairdrop.conformance.vectors import FOLDER, MANIFEST, SCHEMA, Vector, read_vectors
 
 __all__ = [
     "FOLDER",
+    "MANIFEST",
+    "SCHEMA",
     "Declined",
     "ForeignError",
     "Strictness",

@@ -19,6 +19,9 @@ from fairdrop.wording.phrases import count
 FORMAT = "fairdrop/conformance/2"
 # The vectors of this package.
 FOLDER = Path(__file__).parent / "data"
+# What lies beside them: the version of all with a checksum of each, and the JSON Schema of a line.
+MANIFEST = "vectors.json"
+SCHEMA = "vector.schema.json"
 
 
 @dataclass(frozen=True)

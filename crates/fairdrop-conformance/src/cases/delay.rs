@@ -3,11 +3,20 @@
 use fairdrop::Ecn;
 
 use super::{EVERY_ECN, GREEDY, LENGTHS, MS, case};
-use crate::script::Phase::{Burst, Drain, Load, Silence, Stall};
+use crate::script::Phase::{self, Burst, Drain, Load, Silence, Stall};
 use crate::{Case, Numbers};
 
 pub(super) fn cases() -> Vec<Case> {
     [codel(), cobalt(), pie(), pie_bounds(), dualpi2(), blue()].concat()
+}
+
+/// Packets that are late for longer than an interval of 10 ms, twice.
+const LATE: &[Phase] =
+    &[Load { arrivals: 130, percent: 150 }, Drain, Load { arrivals: 40, percent: 130 }, Drain];
+
+/// Bursts, each after a silence of so many milliseconds.
+fn bursts_after(silences: &[u64]) -> Vec<Phase> {
+    silences.iter().flat_map(|ms| [Drain, Silence { ns: ms * MS }, Burst { arrivals: 15 }]).collect()
 }
 
 fn codel() -> Vec<Case> {
@@ -16,7 +25,7 @@ fn codel() -> Vec<Case> {
     let of = |name, text| case("codel", name, source, text).set(quick).limit(60);
     vec![
         of("basic", "Above the target for an interval: drops at departure, each interval / sqrt(count) after the last.")
-            .phases(&[Load { arrivals: 130, percent: 150 }, Drain, Load { arrivals: 40, percent: 130 }, Drain]),
+            .phases(LATE),
         of(
             "interval-boundary",
             "Constant gaps put sojourn times at exactly the target and departures at exactly the end of the interval.",
@@ -101,7 +110,7 @@ fn cobalt() -> Vec<Case> {
     let of = |name, text| case("cobalt", name, source, text).set(quick).limit(60);
     vec![
         of("basic", "Late packets for an interval: drops at departure, each interval / sqrt(count) after the last.")
-            .phases(&[Load { arrivals: 130, percent: 150 }, Drain, Load { arrivals: 40, percent: 130 }, Drain]),
+            .phases(LATE),
         of("fall", "The count falls while packets are not late, and a late one after a silence is followed by a drop.")
             .phases(&[
                 Burst { arrivals: 45 },
@@ -218,39 +227,19 @@ fn pie_bounds() -> Vec<Case> {
             .set(at_once)
             .numbers(Numbers::Ends)
             .phases(&[
-                Load { arrivals: 40, percent: 250 },
-                Drain,
-                Silence { ns: 4 * MS },
-                Burst { arrivals: 15 },
-                Drain,
-                Silence { ns: 9 * MS },
-                Burst { arrivals: 15 },
-                Drain,
-                Silence { ns: 13 * MS },
-                Burst { arrivals: 15 },
-                Drain,
-                Silence { ns: 16 * MS },
-                Burst { arrivals: 15 },
-                Drain,
-                Silence { ns: 4 * MS },
-                Load { arrivals: 20, percent: 250 },
-            ]),
+                vec![Load { arrivals: 40, percent: 250 }],
+                bursts_after(&[4, 9, 13, 16]),
+                vec![Drain, Silence { ns: 4 * MS }, Load { arrivals: 20, percent: 250 }],
+            ].concat()),
         of("derandomise-latest", "Coins that drop nothing: an arrival is dropped when the probabilities since the last drop add up to 8.5. Spared arrivals add nothing.")
             .set(HIGH)
             .set(&[("pie.derandomise", "true")])
             .numbers(Numbers::High)
             .phases(&[
-                Load { arrivals: 60, percent: 300 },
-                Drain,
-                Silence { ns: 5 * MS },
-                Burst { arrivals: 15 },
-                Drain,
-                Silence { ns: 10 * MS },
-                Burst { arrivals: 15 },
-                Drain,
-                Silence { ns: 10 * MS },
-                Load { arrivals: 60, percent: 200 },
-            ]),
+                vec![Load { arrivals: 60, percent: 300 }],
+                bursts_after(&[5, 10]),
+                vec![Drain, Silence { ns: 10 * MS }, Load { arrivals: 60, percent: 200 }],
+            ].concat()),
     ]
 }
 

@@ -7,6 +7,7 @@
 
 mod choke;
 mod delay;
+mod found;
 mod policed;
 mod red;
 mod rounds;
@@ -21,7 +22,9 @@ pub fn all() -> Vec<Case> {
     let own = [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat();
     let without = CATALOGUE.iter().filter(|info| own.iter().all(|case| case.discipline != info.name));
     let more: Vec<_> = without.flat_map(general).collect();
-    [own, more].concat()
+    let written = [own, more].concat();
+    let found = found::cases(&written);
+    [written, found].concat()
 }
 
 /// What any discipline can be given, with its defaults.

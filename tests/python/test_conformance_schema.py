@@ -1,0 +1,70 @@
+"""The JSON Schema of the vectors: every vector is valid by it, and what is wrong is not."""
+
+import copy
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from fairdrop.conformance import FOLDER, read_vectors
+from fairdrop.conformance.vectors import FORMAT
+
+SCHEMA = json.loads((FOLDER / "vector.schema.json").read_text())
+VECTORS = {vector.name: vector for vector in read_vectors(FOLDER)}
+
+
+def of(part):
+    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": SCHEMA["$defs"]})
+
+
+def test_schema_is_one_and_of_this_format():
+    Draft202012Validator.check_schema(SCHEMA)
+    assert FORMAT == SCHEMA["$id"] == SCHEMA["$defs"]["header"]["properties"]["format"]["const"]
+
+
+def test_every_vector_is_valid():
+    header, event = of("header"), of("event")
+    for vector in VECTORS.values():
+        header.validate(vector.header)
+        for line in vector.events:
+            event.validate(line)
+
+
+def test_manifest_is_of_these_vectors():
+    manifest = json.loads((FOLDER / "vectors.json").read_text())
+    assert manifest["format"] == FORMAT
+    assert sorted(manifest["crc32"]) == sorted(VECTORS)
+
+
+def without(name):
+    return lambda line: line.pop(name)
+
+
+def having(name, value):
+    return lambda line: line.update({name: value})
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("header", without("limit")),
+        ("header", having("limit", 0)),
+        ("header", having("format", "fairdrop/conformance/1")),
+        ("header", having("more", 1)),
+        ("header", lambda line: line["params"][0].pop("owner")),
+        ("event", without("len")),
+        ("event", having("type", "wait")),
+        ("event", having("time_ns", -1)),
+        ("event", having("ecn", 4)),
+        ("event", having("random", {"early_drop": ["89ABCDEF01234567"]})),
+        ("event", having("more", 1)),
+        ("event", lambda line: line["outcome"].update(dropped=[[1]])),
+        ("event", lambda line: line["outcome"].update(backlog=[1])),
+    ],
+)
+def test_what_is_wrong_is_invalid(part, change):
+    vector = VECTORS["red/basic"]
+    line = copy.deepcopy(vector.header if part == "header" else vector.events[0])
+    assert of(part).is_valid(line)
+    change(line)
+    assert not of(part).is_valid(line)
