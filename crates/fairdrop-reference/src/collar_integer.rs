@@ -20,7 +20,7 @@ fn ratio(a: i128, b: i128) -> i128 {
 
 /// How often a number must be halved until it has this many bits.
 fn halvings(number: i128, bits: u32) -> u32 {
-    (0..).find(|&n| number >> n < 1 << bits).expect("every number becomes 0")
+    (0..127).find(|&n| number >> n < 1 << bits).expect("every number becomes 0")
 }
 
 /// A place of the table: 24 bits of an id, and a count.
@@ -278,7 +278,7 @@ impl CollarIntegerModel {
         let capable = self.params.collar.ecn && meta.ecn != Ecn::NotCapable;
         let drawn = |stream, marks: bool, random: Random| {
             let drawn = i128::from(random(stream) >> 32);
-            if marks && meta.ecn == Ecn::Ect1 { drawn * drawn >> 34 } else { drawn }
+            if marks && meta.ecn == Ecn::Ect1 { (drawn * drawn) >> 34 } else { drawn }
         };
         let marks = capable && self.base < 1 << 30;
         let size = product(i128::from(meta.len).min(65_535), self.per_size, 16).min(1 << 16);
@@ -414,7 +414,8 @@ impl Slow for CollarIntegerModel {
         let known = theirs.memory().iter().copied().filter(|&id| id != 0);
         let (mut known, mut ours): (Vec<u32>, _) =
             (known.collect(), self.looked_at(self.params.collar.ids as usize / 32, 0));
-        (known.sort_unstable(), ours.sort_unstable());
+        known.sort_unstable();
+        ours.sort_unstable();
         if known == ours { Ok(()) } else { Err("another memory".into()) }
     }
 }

@@ -62,7 +62,8 @@ impl Slow for CollarSparseModel {
             (Some(short), Some(long)) => short.enqueued > long.enqueued,
             _ => false,
         };
-        let short_goes = !self.short.is_empty() && !(overtakes && self.ahead >= 3000);
+        let waits = overtakes && self.ahead >= 3000;
+        let short_goes = !self.short.is_empty() && !waits;
         let from = if short_goes { &mut self.short } else { &mut self.long };
         if from.is_empty() {
             return Ok((Vec::new(), None));

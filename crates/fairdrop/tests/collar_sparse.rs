@@ -128,9 +128,9 @@ fn flows_that_change(seed: u64, flows: u64, short: u32, sparse: f64) -> (u32, Re
         let before = packets(&link);
         link.step(event);
         let (Event::Arrive { flow, .. }, after) = (event, packets(&link)) else { continue };
-        let to = if after.0 > before.0 { 0 } else { 1 };
+        let goes_first = after.0 > before.0;
         if after != before {
-            changes += u32::from(last.insert(*flow, to).is_some_and(|from| from != to));
+            changes += u32::from(last.insert(*flow, goes_first).is_some_and(|before| before != goes_first));
         }
     }
     (changes, result)
