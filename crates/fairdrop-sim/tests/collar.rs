@@ -234,8 +234,8 @@ fn new_flows_all_the_time_gain_nothing() {
 #[test]
 fn two_fifos_make_tcp_send_nothing_again() {
     let fast = r#"
-        duration = "8s"
-        warm_up = "0s"
+        duration = "25s"
+        warm_up = "10s"
         [dumbbell]
         rate = "1gbit"
         delay = "1ms"
@@ -255,13 +255,11 @@ fn two_fifos_make_tcp_send_nothing_again() {
         rate = "1gbit"
     "#;
     let run = run(fast, &[]);
-    let tcp = run.flows.iter().filter(|flow| flow.group == "tcp");
-    for flow in tcp {
-        let (sent_again, dropped) = (flow.measured.transport.fast_retransmits, flow.measured.drops.total());
-        assert!(sent_again <= dropped, "{} recovers {sent_again} times from {dropped} drops", flow.name);
-    }
+    let tcp = run.groups.iter().find(|group| group.name == "tcp").expect("there is TCP");
+    let (again, dropped) = (tcp.sums.transport.retransmissions, tcp.sums.drops.total());
+    assert!(again <= dropped, "TCP sends {again} segments again, {dropped} were dropped");
     let udp = share(&run, "udp");
-    assert!(udp < 0.5, "UDP has {udp} of the link, a fifth is fair");
+    assert!(udp < 0.4, "UDP has {udp} of the link, a fifth is fair");
 }
 
 /// The same limits in fixed point: what TCP, a flood and a crowd have differs by no more than runs of other seeds do.
