@@ -1,9 +1,9 @@
 """Measure COLLAR's kin.
 
 Weights: TCP of three classes of weights 1, 2 and 4, beside senders that slow down for nothing. Sparse flows: voice
-beside TCP and such senders, and who would ride free with it. Hosts: what hosts of one flow, of many, and of greedy ones
-have of the link. Each finished run is a line of a file, written as soon as it ends; what is in that file or in
-kin.csv.xz is not run again.
+beside TCP and such senders, and who would ride free with it. Integers: what fixed-point numbers change. Hosts: what
+hosts of one flow, of many, and of greedy ones have of the link. Each finished run is a line of a file, written as soon
+as it ends; what is in that file or in kin.csv.xz is not run again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import fairdrop
 from experiments.attack.senders import ROADS
 from experiments.digests import Row, Runs, arguments
 from experiments.shares.campaign import Key, Task, fair_share, made
-from experiments.shares.loads import Group, Load, tcp, udp, web
+from experiments.shares.loads import Group, Load, crowds, development, tcp, udp, web
 from fairdrop.measures import jain_index
 
 DIGEST = Path(__file__).with_name("kin.csv.xz")
@@ -135,6 +135,22 @@ def hosts() -> Iterator[Load]:
     yield Load("100 Mb/s, 128 hosts of 4 flows, 16 of 5 floods", *fast, (*each("of4", 128, flows(4)), *greedy), **short)
 
 
+def integers() -> Iterator[Load]:
+    """Loads of the other sets, from 1 Mb/s to 1 Gb/s, for what fixed-point numbers change."""
+    names = (
+        "1 Mb/s, 32 Reno, UDP at 2x",
+        "10 Mb/s, 280 NewReno",
+        "10 Mb/s, 4 x 10 NewReno, 6 to 150 ms",
+        "10 Mb/s, 32 NewReno, UDP on and off",
+        "10 Mb/s, 32 SACK with ECN, UDP",
+        "50 Mb/s, 10 CUBIC, 300 calls, UDP at 2x",
+        "100 Mb/s, 100 CUBIC, UDP at 2x",
+        "1 Gb/s, 4 CUBIC, UDP",
+    )
+    known = {load.name: load for load in (*development(), *crowds())}
+    yield from (known[name] for name in names)
+
+
 def _received(group: Group) -> Group:
     """Flows to a host in place of from one."""
     fields = {key.replace("source_host", "destination_host"): value for key, value in group.fields.items()}
@@ -154,6 +170,7 @@ def _as_udp(group: Group) -> Group:
 
 
 _PARTS = (("udp_part", "UDP, % of the link"), ("tcp_part", "TCP, % of the link"))
+_SHARES = (("tcp", "TCP over its share"), ("udp", "UDP over its share"))
 _WAITS = (("voice_p99_ms", "voice waits, ms"), ("tcp_p99_ms", "TCP waits, ms"))
 TABLES = {
     "weights": Table(
@@ -164,9 +181,14 @@ TABLES = {
     "sparse": Table(
         sparse,
         ("collar", "collar_sparse", "fq_codel"),
-        (*_WAITS, ("tcp", "TCP over its share"), ("udp", "UDP over its share"), ("spurious", "sent again, %")),
+        (*_WAITS, *_SHARES, ("spurious", "sent again, %")),
     ),
     "riders": Table(riders, ("collar", "collar_sparse", "fq_codel"), (*_PARTS, *_WAITS)),
+    "integers": Table(
+        integers,
+        ("collar", "collar_integer"),
+        (*_SHARES, ("jain_tcp", "Jain's index of TCP"), ("tcp_p99_ms", "TCP waits, ms")),
+    ),
     "hosts": Table(hosts, ("cake", "collar", "collar_hosts"), (), range(211, 216)),
 }
 
