@@ -267,6 +267,12 @@ test-bpf: .venv/dev ## the cores of the BPF qdiscs beside the conformance vector
 test-quic: ## QUIC connections through the disciplines, in the virtual-time network of examples/quic-sim (a minute or two to build)
 	cd examples/quic-sim && cargo test --release && cargo clippy --release --all-targets -- -D warnings
 
+qdisc-smoke: .venv/dev ## every BPF qdisc in a Debian kernel under qemu: traffic, counters, 100 adds and deletes (minutes; KERNELS=packages)
+	@$(BIN)/python scripts/qdisc_smoke.py $(KERNELS)
+
+qdisc-lab: .venv/dev ## what the BPF qdiscs cost beside the kernel's own, in instructions for a packet (half an hour; resumes)
+	@$(BIN)/python scripts/qdisc_lab.py $(KERNELS)
+
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::
 

@@ -23,7 +23,7 @@ FD_INLINE int fd_may_send(const struct fd_shaper *shaper, fd_u64 now)
     return shaper->rate == 0 || now >= shaper->free_at;
 }
 
-/* Nothing waits. The time from which on the link is idle. */
+/* Nothing waits. The time at which the link is idle. */
 FD_INLINE fd_u64 fd_idle_from(struct fd_shaper *shaper, fd_u64 now)
 {
     shaper->was_idle = 1;

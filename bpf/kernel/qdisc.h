@@ -44,6 +44,8 @@ struct fd_amount {
 struct fd_counters {
     fd_u32 layout;
     fd_u32 slots;
+    fd_u32 attached;
+    fd_u32 unused;
     struct fd_amount arrived;
     struct fd_amount departed;
     struct fd_amount flushed;            /* by a reset: the device went down, or the qdisc was deleted */
@@ -279,6 +281,7 @@ int BPF_PROG(init, struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack
     if (slots < 16 || slots > 1u << 18 || slots & (slots - 1))
         return -EINVAL;
     own.owner = (fd_u64)sch;
+    counters.attached = 1;
     own.ring.mask = slots - 1;
     counters.slots = slots;
     program_init(bpf_ktime_get_ns());
@@ -316,7 +319,7 @@ SEC("struct_ops/destroy")
 void BPF_PROG(destroy, struct Qdisc *sch)
 {
     if (own.owner == (fd_u64)sch)
-        own.owner = 0;
+        own.owner = counters.attached = 0;
 }
 
 /* The loader writes a name of its own for each, in place of this one. */

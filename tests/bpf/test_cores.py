@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# The average has 32 binary places: its largest difference in the vectors is 5 parts in 10^8, in `red/first-packet`, where it
-# is small and its weight 0.002.
+# The average has 32 binary places: its largest difference in the vectors is 5 parts in 10^8, in `red/first-packet`.
 TOLERANCE = "1e-7"
 # What the programs leave out, by vector, and the reason that they give.
 DECLINED = {

@@ -48,6 +48,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Look at a fairdropd that runs, and change its link.
     Ctl(CtlArgs),
+    /// Queue disciplines in the kernel, in the words of tc: add, change, replace, del, show.
+    Qdisc(QdiscArgs),
     /// Print the manual page (roff).
     Man,
     /// Print completions for a shell.
@@ -97,6 +99,42 @@ pub struct LinkArgs {
     /// A field of `[queue]` (choke.candidates=3, limit=100p), or one of the file (up.delay=5ms). May be given more than once.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
+}
+
+/// Options of `fairdropd qdisc`.
+#[derive(Args, Clone, Debug)]
+pub struct QdiscArgs {
+    /// A folder with the programs that make bpf builds. Without it: /usr/lib/fairdrop/bpf, /usr/local/lib/fairdrop/bpf, build/bpf.
+    #[arg(long, value_name = "DIR")]
+    pub objects: Option<PathBuf>,
+    /// Print what libbpf and the kernel's verifier say.
+    #[arg(long)]
+    pub verbose: bool,
+    /// As for tc qdisc: add dev eth0 root choke limit 300 min 30 max 60; show -s -j dev eth0.
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+impl QdiscArgs {
+    /// Does what the words ask for; the text to print.
+    ///
+    /// # Errors
+    /// What is wrong with the words, or what the kernel says.
+    #[cfg(all(feature = "qdisc", not(target_feature = "crt-static")))]
+    pub fn run(&self) -> Result<String, String> {
+        crate::qdisc::run(&self.words, self.objects.as_deref(), self.verbose)
+    }
+
+    /// Says why it can't.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(all(feature = "qdisc", not(target_feature = "crt-static"))))]
+    pub fn run(&self) -> Result<String, String> {
+        Err("this fairdropd can't load libbpf, since it is linked statically or built without the feature qdisc; valid: \
+             make fairdropd"
+            .into())
+    }
 }
 
 /// Options of `fairdropd check`.

@@ -29,6 +29,9 @@ pub mod metrics;
 pub mod os;
 #[doc(hidden)]
 pub mod port;
+#[cfg(all(feature = "qdisc", not(target_feature = "crt-static")))]
+#[doc(hidden)]
+pub mod qdisc;
 #[doc(hidden)]
 pub mod record;
 #[doc(hidden)]

@@ -27,6 +27,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Ctl(args) => said::print(&control::ctl(&args)?).map(|()| ExitCode::SUCCESS),
+        Command::Qdisc(args) => said::print(&args.run()?).map(|()| ExitCode::SUCCESS),
         Command::Man => {
             let manual = cli::manual().map_err(|error| error.to_string())?;
             said::print(&manual).map(|()| ExitCode::SUCCESS)
