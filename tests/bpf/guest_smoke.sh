@@ -46,8 +46,8 @@ for discipline in red choke chokew ward; do
     fairdropd show -s dev near
 
     # In place, with packets waiting; the second limit is beyond the ring's memory.
-    traffic 2 &
-    sleep 1
+    traffic 1 &
+    sleep 0.5
     fairdropd change dev near root $discipline limit 50${unit:-p} || echo "FAILED change $discipline"
     fairdropd change dev near root $discipline limit 5000p && echo "FAILED a limit beyond the memory was taken"
     # The same program can't be a second qdisc.
@@ -62,9 +62,9 @@ for discipline in red choke chokew ward; do
     tcp=$!
     sleep 1
     for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
-        tc qdisc del dev near root || echo "FAILED del in round $round"
-        tc qdisc add dev near root "$kind" || echo "FAILED add in round $round"
-    done
+        echo "qdisc del dev near root"
+        echo "qdisc add dev near root $kind"
+    done | tc -batch - || echo "FAILED to delete and add $discipline 25 times"
     fairdropd replace dev near root $discipline limit 200p rate 4mbit || echo "FAILED replace $discipline"
     sleep 1
     kill $udp $tcp
@@ -79,8 +79,8 @@ for discipline in red choke chokew ward; do
     fairdropd replace dev near root $discipline limit 200p rate 4mbit || echo "FAILED replace after poke $discipline"
 
     # With a full queue.
-    traffic 2 &
-    sleep 1
+    traffic 1 &
+    sleep 0.5
     fairdropd del dev near root || echo "FAILED del $discipline"
     wait
     ls /sys/fs/bpf/fairdrop | grep -q . && echo "FAILED a program of $discipline is left"
