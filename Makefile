@@ -234,7 +234,7 @@ ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 rtl-check: .venv/rtl ffi ## the cores of rtl/: conformance vectors on two simulators, 10^5 random packets each beside the library (six minutes)
 	$(BIN)/python rtl/test/check.py
 
-rtl: .venv/rtl ffi ## all that is checked of the cores: 10^6 random packets each, their lists, wrong forms
+rtl: .venv/rtl ffi ## all that is checked of the cores: 10^6 random packets each, their lists, wrong forms, what they cost in an FPGA (an hour)
 	$(BIN)/python rtl/test/check.py --all
 
 ns3: .venv/pip ffi ## the queue disc for ns-3, built and tested against PyPI's package ns3 in build/ns3 (a minute; see integrations/ns3/README.md)

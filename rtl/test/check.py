@@ -14,6 +14,9 @@ TEST = RTL / "test"
 PACKAGES = {"iverilog": "iverilog", "verilator": "verilator", "g++": "g++", "make": "make"}
 
 
+SYNTHESIS = {"yosys": "yosys", "nextpnr-ice40": "nextpnr-ice40"}
+
+
 def missing(programs):
     return sorted({package for program, package in programs.items() if not shutil.which(program)})
 
@@ -28,22 +31,24 @@ def step(title, command):
 
 
 def lint():
-    for core in ("red", "choke"):
+    for core, top in (("red", "fairdrop_red_top"), ("choke", "fairdrop_choke_top"), ("drr", "fairdrop_drr")):
         files = sorted((RTL / "common").glob("*.sv")) + sorted((RTL / core).glob("*.sv"))
         # Widths: Verilog extends operands, and writing each extension out hides what is computed.
         command = ["verilator", "--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSED", "-Wno-CMPCONST"]
-        step(f"lint of {core}", [*command, "--top-module", f"fairdrop_{core}_top", *files])
+        step(f"lint of {core}", [*command, "--top-module", top, *files])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", action="store_true", help="10^6 packets each, Icarus Verilog, wrong forms")
+    parser.add_argument("--all", action="store_true", help="10^6 packets each, Icarus Verilog, wrong forms, cost")
     options = parser.parse_args()
-    if absent := missing(PACKAGES):
+    programs = {**PACKAGES, **(SYNTHESIS if options.all else {})}
+    if absent := missing(programs):
         sys.exit(f"rtl: missing: apt-get install {' '.join(absent)}")
     python = sys.executable
     lint()
     step("conformance vectors", [python, TEST / "vectors.py"])
+    step("deficit round robin", [python, TEST / "drr.py"])
     packets = 1_000_000 if options.all else 100_000
     random = [python, TEST / "random_packets.py"]
     step(f"{packets} random packets for each core, beside the library", [*random, "--packets", packets])
@@ -51,6 +56,8 @@ def main():
         step("properties of the lists under random packets", [*random, "--packets", 20_000, "--properties"])
         step("10,000 random packets under Icarus Verilog", [python, TEST / "recorded.py", "--packets", 10_000])
         step("wrong forms are noticed", [python, TEST / "broken.py"])
+        step("timing diagram", [python, TEST / "waves.py"])
+        step("cost", [python, RTL / "cost" / "cost.py"])
 
 
 if __name__ == "__main__":

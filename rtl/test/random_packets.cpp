@@ -356,6 +356,17 @@ struct Episode {
         return found->second;
     }
 
+    // What rtl/README.md states of a decision's clocks: numbers that are not refused, streams that do not stall.
+    uint64_t most_clocks_of(size_t compared, unsigned read, unsigned cells) const {
+        if (!kChoke) return 16;
+        const unsigned draws = setting.words[12] & 15, words = 1u << (CORE_ADDRESS_BITS - 5);
+        const unsigned set = setting.words[0] >> 12 & 3;
+        const bool shared = CORE_FIFOS > 1, occupied = set == 0;
+        const unsigned search = shared && occupied ? 2 * words : 0;
+        // From the head on, the head itself follows three tries.
+        return 22 + (set == 2 ? 5 : 3) * draws + (6 + (CORE_CHOPPED || shared) + search) * read + compared + (shared ? 6 * cells : cells - 1);
+    }
+
     void arrive(unsigned event) {
         fairdrop_packet packet = {};
         // Ids that differ in one bit, for each bit, and others.
@@ -392,7 +403,10 @@ struct Episode {
         if (compared != library.compared) fail("candidates, " + where());
         if (!(dropped == library.dropped)) fail("drops, " + where());
         for (const Drop &drop : dropped) ++drops[drop.cause];
-        if (!core.stalling) {
+        if (!core.stalling && !library.stuck_numbers) {
+            const uint64_t bound = most_clocks_of(compared.size(), read, cells);
+            if (clocks > bound)
+                fail(std::to_string(clocks) + " clocks, " + std::to_string(bound) + " at most were stated, " + where());
             auto &most = most_clocks[{static_cast<unsigned>(compared.size()), read}];
             if (clocks > most) most = clocks;
         }
