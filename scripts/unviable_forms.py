@@ -2,8 +2,8 @@
 
     scripts/unviable_forms.py
 
-A new form may not fit a type (`-` on a set), or may leave a value unset. Each round compiles all forms and finds those in which
-errors are; it ends when they compile. `make mutate-vectors` says when there is need for it: it does not build.
+A new form may not fit a type (`-` on a set), or may leave a value unset; `make mutate-vectors` then does not build.
+Each round compiles all forms and finds those that have errors; it ends when they compile.
 """
 
 import json
@@ -42,7 +42,7 @@ def block(code: str, start: int) -> tuple[int, int]:
 
 def form_at(code: str, offset: int) -> int | None:
     """The innermost form whose block has this place; else the one that comes last before it."""
-    before = [match for match in FORM.finditer(code, 0, offset)]
+    before = list(FORM.finditer(code, 0, offset))
     for match in reversed(before):
         begin, end = block(code, match.end())
         if begin <= offset <= end:
@@ -51,6 +51,7 @@ def form_at(code: str, offset: int) -> int | None:
 
 
 def main() -> None:
+    """Compiles until there is no error."""
     for _ in range(20):
         found = errors()
         if not found:

@@ -91,7 +91,7 @@ fn every_discipline_has_vectors_and_they_are_small() {
     }
     let all: BTreeSet<_> = CATALOGUE.iter().map(|info| info.name.to_string()).collect();
     assert_eq!(disciplines, all);
-    assert!(total < 300_000 * all.len(), "{total} bytes");
+    assert!(total < 330_000 * all.len(), "{total} bytes");
 }
 
 /// A test that cannot fail is worth nothing.

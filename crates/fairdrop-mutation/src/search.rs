@@ -15,13 +15,13 @@ use crate::{File, form, made};
 const CANDIDATES: u32 = 250;
 const MOST_EVENTS: usize = 260;
 
-/// A case in the words of `cases/found.rs`, and what it is.
+/// A case in the words of `cases/found.tsv`, and what it is.
 struct Recipe {
     words: String,
     case: Case,
 }
 
-/// Looks for vectors of these files' disciplines, and prints each as a line of `cases/found.rs`, the best first.
+/// Looks for vectors of these files' disciplines, and prints each as a line of `cases/found.tsv`, the best first.
 pub fn search(state: &Path, stems: &[&str]) -> Result<(), String> {
     std::panic::set_hook(Box::new(|_| {}));
     for stem in stems {
@@ -29,12 +29,12 @@ pub fn search(state: &Path, stems: &[&str]) -> Result<(), String> {
             .iter()
             .find(|file| file.stem == *stem)
             .ok_or_else(|| format!("no reference {stem}"))?;
-        search_file(state, file)?;
+        search_file(state, file);
     }
     Ok(())
 }
 
-fn search_file(state: &Path, file: &File) -> Result<(), String> {
+fn search_file(state: &Path, file: &File) {
     let found = found(state, file);
     let survives = |form: &u32| {
         matches!(found.get(crate::form(*form).name), Some((Outcome::Survived | Outcome::NotReached, _)))
@@ -44,7 +44,8 @@ fn search_file(state: &Path, file: &File) -> Result<(), String> {
     let mut chance = Chance(Philox::new(1, 0, 0));
     let mut fruitless = 0;
     // Random numbers follow from the name, which has to be a new one.
-    let of_search = |case: &&Case| case.name.starts_with("survivor-") && file.disciplines().contains(&case.discipline);
+    let of_search =
+        |case: &&Case| case.name.starts_with("survivor-") && file.disciplines().contains(&case.discipline);
     let first = known.iter().filter(of_search).count() as u32 + 2;
     for round in first.. {
         let mut best: Option<(Recipe, Vec<u32>)> = None;
@@ -62,8 +63,10 @@ fn search_file(state: &Path, file: &File) -> Result<(), String> {
             Some((recipe, seen)) if seen.len() > 1 || fruitless > 0 => {
                 println!("{}", recipe.words);
                 eprintln!("{}: {} of {} noticed:", recipe.case.name, seen.len(), open.len());
-                seen.iter().for_each(|number| eprintln!("    {}", form(*number).name));
-                open = open.into_iter().filter(|number| !seen.contains(number)).collect();
+                for number in &seen {
+                    eprintln!("    {}", form(*number).name);
+                }
+                open.retain(|number| !seen.contains(number));
             }
             _ => fruitless += 1,
         }
@@ -72,7 +75,6 @@ fn search_file(state: &Path, file: &File) -> Result<(), String> {
         }
     }
     eprintln!("{}: {} left", file.stem, open.len());
-    Ok(())
 }
 
 fn noticed(form: u32, played: &Played) -> bool {
@@ -107,7 +109,8 @@ impl Chance {
 fn recipe(discipline: &'static str, round: u32, known: &[Case], chance: &mut Chance) -> Option<Recipe> {
     let own: Vec<&Case> = known.iter().filter(|case| case.discipline == discipline).collect();
     let (one, other) = ((*chance.one_of(&own)).clone(), (*chance.one_of(&own)).clone());
-    let (phases, mix) = (chance.one_of(known), chance.one_of(known));
+    let written: Vec<&Case> = known.iter().filter(|case| !case.name.starts_with("survivor-")).collect();
+    let (phases, mix) = (*chance.one_of(&written), *chance.one_of(&written));
     let mut settings = one.settings.clone();
     if chance.below(3) == 0 {
         settings.extend(other.settings.iter().copied());
@@ -137,10 +140,15 @@ fn recipe(discipline: &'static str, round: u32, known: &[Case], chance: &mut Cha
     let limit = *chance.one_of(&[one.limit, one.limit, 1, 2, 3, 5, 8, 13, 60]);
     let ticks = about.timed && chance.below(4) == 0;
     let name: &'static str = format!("survivor-{round}").leak();
+    let set: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let kind = format!("{numbers:?}").to_lowercase();
     let words = format!(
-        "    Found {{ discipline: {discipline:?}, name: {name:?}, settings: &{settings:?}, phases: ({:?}, {:?}), mix: ({:?}, {:?}), \
-         numbers: Numbers::{numbers:?}, limit: {limit}, rate_bps: {link_rate_bps}, ticks: {ticks} }},",
-        phases.discipline, phases.name, mix.discipline, mix.name
+        "{discipline}\t{name}\t{kind}\t{limit}\t{link_rate_bps}\t{ticks}\t{}/{}\t{}/{}\t{}",
+        phases.discipline,
+        phases.name,
+        mix.discipline,
+        mix.name,
+        set.join("; ")
     );
     let case = Case {
         discipline,

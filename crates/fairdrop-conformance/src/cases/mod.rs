@@ -22,9 +22,7 @@ pub fn all() -> Vec<Case> {
     let own = [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat();
     let without = CATALOGUE.iter().filter(|info| own.iter().all(|case| case.discipline != info.name));
     let more: Vec<_> = without.flat_map(general).collect();
-    let written = [own, more].concat();
-    let found = found::cases(&written);
-    [written, found].concat()
+    found::and_found([own, more].concat())
 }
 
 /// What any discipline can be given, with its defaults.
