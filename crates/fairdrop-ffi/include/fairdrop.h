@@ -61,6 +61,9 @@
 // Most waiting packets that a decision drops for one arrival.
 #define FAIRDROP_MOST_VICTIMS 32
 
+// Id of a slot whose packet was dropped in its place, in a ring with ids beside it.
+#define FAIRDROP_NO_ID 4294967295u
+
 // Result of a call. Below 0 nothing was done, unless the function documents otherwise.
 typedef enum fairdrop_status {
     // Done.

@@ -98,7 +98,7 @@ const READY: u32 = 0x6664_6472;
 /// A call is running, and the callback may be.
 const BUSY: u32 = 0x6664_6462;
 
-struct Parts {
+pub(crate) struct Parts {
     rule: Rule,
     host: Host,
     flow_key: [u64; 2],
@@ -106,7 +106,7 @@ struct Parts {
     now: Time,
 }
 
-enum Rule {
+pub(crate) enum Rule {
     Red(RedDecision),
     Choke(ChokeDecision),
     ChokeW(ChokeWDecision),
@@ -211,7 +211,7 @@ unsafe fn make(
 ///
 /// # Safety
 /// `decision` is null or points to the beginning of a block given to `fairdrop_decision_init`, and no other thread uses it.
-unsafe fn enter(decision: *mut Decision, call: impl FnOnce(&mut Parts) -> Status) -> Status {
+pub(crate) unsafe fn enter(decision: *mut Decision, call: impl FnOnce(&mut Parts) -> Status) -> Status {
     let Some(decision) = NonNull::new(decision) else { return Status::BadArgument };
     // SAFETY: the caller's promise. A call that is running has borrowed `parts` alone.
     let state = unsafe { &raw mut (*decision.as_ptr()).state };
@@ -232,7 +232,7 @@ unsafe fn enter(decision: *mut Decision, call: impl FnOnce(&mut Parts) -> Status
 
 impl Parts {
     /// At `now_ns`, or when the call before was, if that is later: the rule, and the clock and random numbers that it borrows.
-    fn at(&mut self, now_ns: u64) -> (&mut Rule, RingEnv<impl FnMut(Stream) -> u64>) {
+    pub(crate) fn at(&mut self, now_ns: u64) -> (&mut Rule, RingEnv<impl FnMut(Stream) -> u64>) {
         self.now = self.now.max(Time::from_ns(now_ns));
         let Self { rule, host, random, .. } = self;
         let next = move |stream| match host.random {

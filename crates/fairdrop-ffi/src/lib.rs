@@ -6,6 +6,7 @@
 #![no_std]
 
 mod arena;
+mod burst;
 mod catalogue;
 mod decision;
 mod hash;
@@ -18,6 +19,7 @@ mod queue;
 mod version;
 
 pub use arena::FAIRDROP_ALIGN;
+pub use burst::{Burst, FAIRDROP_NO_ID, IdsBeside, Outcome, fairdrop_decide_burst};
 pub use catalogue::{
     Discipline, Kind, Parameter, fairdrop_cause_count, fairdrop_cause_name, fairdrop_discipline_at,
     fairdrop_discipline_count, fairdrop_parameter_at, fairdrop_parameter_valid, fairdrop_parameter_word,

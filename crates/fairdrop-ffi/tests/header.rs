@@ -29,6 +29,7 @@ fn the_header_is_that_of_the_code() {
         "params.rs",
         "queue.rs",
         "decision.rs",
+        "burst.rs",
         "catalogue.rs",
         "hash.rs",
         "plugin.rs",
@@ -48,6 +49,7 @@ fn the_header_is_that_of_the_code() {
     ] {
         assert!(generated.contains(&format!("#define FAIRDROP_{name} {value}\n")), "{name} in cbindgen.toml");
     }
+    assert!(generated.contains(&format!("#define FAIRDROP_NO_ID {}u\n", fairdrop_ffi::FAIRDROP_NO_ID)));
     let interface = generated.strip_suffix(END).expect("the header ends with its guard");
     let generated = format!("{interface}{}\n{END}", memory_macros());
     let path = here.join("include/fairdrop.h");

@@ -287,6 +287,14 @@ impl ChokeDecision {
         settle(average, stats, decision, &params.red, meta, || queue.has_room(params.red.limit))
     }
 
+    /// Most waiting packets that an arrival is compared with.
+    pub fn most_candidates(&self) -> usize {
+        match self.params.candidates {
+            Candidates::Fixed(candidates) => usize::from(candidates),
+            Candidates::Regions(_) => MAX_CANDIDATES,
+        }
+    }
+
     /// A waiting packet of `len` bytes was transmitted.
     #[inline(always)]
     pub fn departed(&mut self, len: u32) {

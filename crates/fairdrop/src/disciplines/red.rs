@@ -19,7 +19,7 @@ use crate::storage::{LeakyFifo, Position, Slot, Storage};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
 #[path = "red/burst.rs"]
-mod burst;
+pub(super) mod burst;
 
 const FLOYD_1993: &str = "Floyd, Jacobson 1993";
 
@@ -324,14 +324,8 @@ impl RedState {
 
     /// Bounds the random bits that keep a packet, for the next half of the counts that are left until a drop is certain.
     fn bound_count(&mut self) {
-        self.bound_counts(0.0);
-    }
-
-    /// The same for `least` counts or more, where so many are left.
-    fn bound_counts(&mut self, least: f64) {
         let count = self.count();
-        let left = (self.most_spacing - count as f64).clamp(0.0, MOST_COUNTS);
-        let half = (0.5 * left).max(least).min(left);
+        let half = (0.5 * (self.most_spacing - count as f64)).clamp(0.0, MOST_COUNTS);
         let least = self.most_spacing - (count as f64 + half);
         // Where the quotient is 1 or more, or not a number, no bits are enough.
         let keep_from = (1.0 + 1e-8) / least * TWO_TO_64;

@@ -168,42 +168,22 @@ impl<'a> IdRing<'a> {
         self.occupied.bytes += bytes;
     }
 
-    /// Writes ids and lengths of a block of arrivals behind the tail, which counts none of them yet. `None` where fewer slots are
-    /// free, or the ring begins anew among them.
+    /// Writes a run of arrivals behind the tail, which counts none of them yet. `None` where fewer slots are free.
     #[inline(always)]
-    pub(crate) fn write_ahead(&mut self, block: &Arrivals<'_>) -> Option<()> {
-        if self.free() < BLOCK {
+    pub(crate) fn write_ahead(&mut self, run: &Arrivals<'_>) -> Option<RunSlots<'_>> {
+        if self.free() < run.len() {
             return None;
         }
-        let from = self.index(self.span());
-        let to_ids: &mut [u32; BLOCK] = self.ids.get_mut(from..)?.first_chunk_mut()?;
-        let to_lens: &mut [u32; BLOCK] = self.lens.get_mut(from..)?.first_chunk_mut()?;
-        if let (Some(ids), Some(lens)) = (block.ids.first_chunk(), block.lens.first_chunk()) {
-            (*to_ids, *to_lens) = (*ids, *lens);
-        } else {
-            to_ids.iter_mut().zip(block.ids).for_each(|(to, &id)| *to = id);
-            to_lens.iter_mut().zip(block.lens).for_each(|(to, &len)| *to = len);
-        }
-        Some(())
-    }
-
-    /// Writes the ids that draws with `numbers` end with, where a packet is pushed before each but the first, [`NO_ID`] for an empty
-    /// slot. Returns whether no number may have to be refused.
-    #[inline(always)]
-    pub(crate) fn look(&self, numbers: &[u64; BLOCK], found: &mut [u32; BLOCK]) -> bool {
-        let (span, head) = (self.span() as u64, u64::from(self.occupied.head));
+        let (head, span) = (u64::from(self.occupied.head), self.span());
+        let from = self.index(span);
+        write_round(self.ids, from, run.ids)?;
+        write_round(self.lens, from, run.lens)?;
+        let has_none = run.ids.iter().fold(0, |any, &id| any | u32::from(id == NO_ID).wrapping_neg()) != 0;
+        let named = if has_none { run.ids.iter().position(|&id| id == NO_ID)? } else { run.len() };
         let mask = self.ids.len().wrapping_sub(1);
         // Cut once, so that no index below has to be checked.
-        let Some(ids) = self.ids.get(..=mask) else { return false };
-        let mut least = u64::MAX;
-        for (pushed, (found, &number)) in found.iter_mut().zip(numbers).enumerate() {
-            let wide = u128::from(number) * u128::from(span + pushed as u64);
-            let index = head.wrapping_add((wide >> 64) as u64) as usize & mask;
-            *found = ids.get(index).copied().unwrap_or(NO_ID);
-            least = least.min(wide as u64);
-        }
-        // Below its span a number may be refused (`uniform_below`); these are below the last one.
-        least >= span + BLOCK as u64
+        let ids = self.ids.get(..=mask)?;
+        Some(RunSlots { ids, mask, head, span: span as u64, named })
     }
 
     fn len_at(&self, slot: u32) -> Option<u32> {
@@ -217,8 +197,38 @@ impl<'a> IdRing<'a> {
     }
 }
 
-/// Arrivals that are decided on at once, where all of them are queued.
-pub(crate) const BLOCK: usize = 8;
+/// Writes to a ring from `from` on, around its end.
+#[inline(always)]
+fn write_round(to: &mut [u32], from: usize, values: &[u32]) -> Option<()> {
+    let straight = values.len().min(to.len().checked_sub(from)?);
+    let (first, second) = values.split_at_checked(straight)?;
+    to.get_mut(from..from + straight)?.copy_from_slice(first);
+    to.get_mut(..second.len())?.copy_from_slice(second);
+    Some(())
+}
+
+/// The slots of a ring during a run of arrivals that are all queued, whose ids lie behind the tail.
+pub(crate) struct RunSlots<'a> {
+    ids: &'a [u32],
+    mask: usize,
+    head: u64,
+    span: u64,
+    /// Arrivals up to the first with [`NO_ID`].
+    pub(crate) named: usize,
+}
+
+impl RunSlots<'_> {
+    /// Whether a draw with `number`, once `queued` arrivals of the run are, may end with a packet of `id`, or with none at once.
+    #[inline(always)]
+    pub(crate) fn may_match(&self, number: u64, queued: usize, id: u32) -> bool {
+        let span = self.span + queued as u64;
+        let wide = u128::from(number) * u128::from(span);
+        let index = self.head.wrapping_add((wide >> 64) as u64) as usize & self.mask;
+        let candidate = self.ids.get(index).copied().unwrap_or(NO_ID);
+        // From the span on no number is refused (`uniform_below`).
+        candidate == id || candidate == NO_ID || (wide as u64) < span
+    }
+}
 
 impl<H> Waiting<H> for IdRing<'_> {
     type Place = u32;

@@ -15,7 +15,7 @@ pub(crate) mod ring;
 
 pub(crate) use flow_sample::FlowSample;
 pub(crate) use flow_table::{FlowPlace, FlowTable, places_for};
-pub(crate) use id_ring::{Arrivals, BLOCK, IdRing, NO_ID};
+pub(crate) use id_ring::{Arrivals, IdRing};
 pub(crate) use indexed_heap::{HeapPlace, IndexedHeap};
 pub(crate) use leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
 pub(crate) use memory::{Memory, Storage};

@@ -8,7 +8,8 @@ use crate::storage::draws::{draw_slot, draw_slot_by_weight};
 /// Most waiting packets that are dropped for one arrival.
 pub const MOST_VICTIMS: usize = 32;
 
-/// A waiting packet that is to be dropped.
+/// A waiting packet that is to be dropped. Laid out as in C, where lists of them are lent.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// Its slot.
