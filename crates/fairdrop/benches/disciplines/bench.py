@@ -135,7 +135,8 @@ def main() -> None:
             for limit in limits
             for flows in FLOWS
             for case in cases
-            if not (case in SLOW and limit > LIMITS[0]) and not ((case in SHORT or case.startswith(MBUF)) and limit > LIMITS[1])
+            if not (case in SLOW and limit > LIMITS[0])
+            and not ((case in SHORT or case.startswith(MBUF)) and limit > LIMITS[1])
         ]
         results: dict[Run, dict] = {}
         for _ in range(options.turns):
