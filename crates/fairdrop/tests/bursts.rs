@@ -250,8 +250,9 @@ fn agree<R: Rule + Clone>(rule: R, steps: &[Step], seed: u64) -> Result<Vec<Drop
         }
         now = Time::from_ns(now.ns() + gap);
     }
-    let stats = rules[1].shown().0;
-    let seen = |&cause: &DropCause| stats.dropped_for(cause).packets + stats.marked_for(cause).packets > 0;
+    let counted = rules[1].shown().0;
+    let seen =
+        |&cause: &DropCause| counted.dropped_for(cause).packets + counted.marked_for(cause).packets > 0;
     Ok(DropCause::ALL.into_iter().filter(seen).collect())
 }
 

@@ -93,9 +93,9 @@ where
     let Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle } = packet;
     let meta = Meta { flow, len, class, ecn, label };
     if has_room {
-        fifo.place(Packet { meta, enqueued, handle });
+        fifo.place(Packet { meta, handle, enqueued });
     } else {
-        drop_packet(stats, env, Packet { meta, enqueued, handle }, DropCause::Overflow);
+        drop_packet(stats, env, Packet { meta, handle, enqueued }, DropCause::Overflow);
     }
     has_room
 }

@@ -27,7 +27,7 @@ pub struct Arrivals<'a> {
     pub ecn: &'a [Ecn],
 }
 
-impl<'a> Arrivals<'a> {
+impl Arrivals<'_> {
     /// How many there are.
     #[inline]
     pub fn len(&self) -> usize {

@@ -55,8 +55,16 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
         let mask = slots.as_ref().len().wrapping_sub(1);
-        let _handle = core::marker::PhantomData;
-        Self { slots, mask, head: 0, tail: 0, holes: 0, tight_from: 1, bytes: 0, _handle }
+        Self {
+            slots,
+            mask,
+            head: 0,
+            tail: 0,
+            holes: 0,
+            tight_from: 1,
+            bytes: 0,
+            _handle: core::marker::PhantomData,
+        }
     }
 
     /// Slots of the storage.
