@@ -394,6 +394,56 @@ typedef struct fairdrop_decided {
     struct fairdrop_victim victim[FAIRDROP_MOST_VICTIMS];
 } fairdrop_decided;
 
+// Packets that arrive at the same time.
+typedef struct fairdrop_burst {
+    // Ids of their flows, compared for equality only, for example the hash that a network card gives. `FAIRDROP_NO_ID` counts as the
+    // id below it.
+    const uint32_t *ids;
+    // Their lengths on the wire, in bytes: at most `FAIRDROP_MAX_LEN`.
+    const uint32_t *lens;
+    // Their ECN fields, as in `fairdrop_packet`; NULL where none is ECN-capable.
+    const uint8_t *ecn;
+    // How many there are.
+    uint32_t packets;
+    // Zeros, which the library checks: members of later versions take their places.
+    size_t reserved[2];
+} fairdrop_burst;
+
+// A ring that its owner keeps, with an id and a length for each slot beside it.
+typedef struct fairdrop_id_ring {
+    // Ids of the packets in the slots, `FAIRDROP_NO_ID` where a packet was dropped in its place: a draw that meets it is made again.
+    uint32_t *ids;
+    // Lengths of these packets, in bytes.
+    uint32_t *lens;
+    // Slots of the ring: a power of two, at most 2^31.
+    uint32_t slots;
+    // Sequence number of the oldest slot. The slot itself is this modulo `slots`.
+    uint32_t head;
+    // Sequence number after that of the newest slot.
+    uint32_t tail;
+    // Packets waiting: slots between the two that are not empty.
+    uint32_t packets;
+    // Their bytes.
+    uint64_t bytes;
+    // Room for the waiting packets that are to be dropped, for each packet of a burst as many as the decision compares it with;
+    // their slots are those of `ids`.
+    struct fairdrop_victim *victim;
+    // How many fit there.
+    uint32_t victim_room;
+    // How many the last burst set.
+    uint32_t victims;
+    // Zeros, which the library checks: members of later versions take their places.
+    size_t reserved[2];
+} fairdrop_id_ring;
+
+// What is to become of a packet of a burst.
+typedef struct fairdrop_outcome {
+    // What is to become of it.
+    enum fairdrop_action action;
+    // Cause of the mark or drop; without meaning where it is queued.
+    fairdrop_cause cause;
+} fairdrop_outcome;
+
 // A discipline. The texts are constants.
 typedef struct fairdrop_discipline {
     // Name, as `fairdrop_params_init` takes it.
@@ -725,6 +775,19 @@ enum fairdrop_status fairdrop_decision_sent(struct fairdrop_decision *decision,
 // The transmitter is free at `now_ns` and nothing waits: averages of RED, CHOKe and CHOKeW decay from then on.
 enum fairdrop_status fairdrop_decision_idle(struct fairdrop_decision *decision,
                                             uint64_t now_ns);
+
+// Decides on packets that arrive together at `now_ns`, exactly as `fairdrop_decide` does on one after the other, and writes an outcome
+// for each. The caller carries it out: puts the packets that are queued or marked into the slots from `tail` on, in order, and then
+// drops the packets of `victim`, some of which may have come with the burst. `tail`, `packets`, `bytes`, `victims`, ids and lengths
+// of the ring are brought up to date. For `red` and `choke`; RED takes no notice of `ids`, `lens` and `victim` of the ring, which may be
+// NULL. When this returns below 0 nothing was decided: `FAIRDROP_STATUS_BAD_ARGUMENT` for another decision, an `ecn` above 3, a `len`
+// above `FAIRDROP_MAX_LEN`, slots that are no power of two, more of them occupied or more packets than there are, and too few
+// `victim_room`.
+enum fairdrop_status fairdrop_decide_burst(struct fairdrop_decision *decision,
+                                           const struct fairdrop_burst *burst,
+                                           struct fairdrop_id_ring *ring,
+                                           uint64_t now_ns,
+                                           struct fairdrop_outcome *outcome);
 
 // Number of disciplines.
 size_t fairdrop_discipline_count(void);

@@ -251,9 +251,9 @@ fn agree<R: Rule + Clone>(rule: R, steps: &[Step], seed: u64) -> Result<Vec<Drop
         now = Time::from_ns(now.ns() + gap);
     }
     let counted = rules[1].shown().0;
-    let seen =
+    let is_counted =
         |&cause: &DropCause| counted.dropped_for(cause).packets + counted.marked_for(cause).packets > 0;
-    Ok(DropCause::ALL.into_iter().filter(seen).collect())
+    Ok(DropCause::ALL.into_iter().filter(is_counted).collect())
 }
 
 /// Bursts of up to 70 packets, few of which match, or many; departures that keep up, or do not.
