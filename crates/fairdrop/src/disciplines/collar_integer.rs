@@ -179,7 +179,7 @@ impl MatchRate {
 fn moved(average: i64, hits: u32, compared: u32, matches: u32) -> i64 {
     let s_q31 = average >> 16;
     let error_q28 = (i64::from(hits) << 28) - ((i64::from(compared) * s_q31) >> 3);
-    let change_q28 = (error_q28 >> (PRIOR_MATCHES + matches).ilog2()).max(-(1 << 27));
+    let change_q28 = (error_q28 >> ((PRIOR_MATCHES + matches) | 1).ilog2()).max(-(1 << 27));
     (average + ((s_q31 * change_q28) >> 12)).clamp(LEAST_S_Q47, MOST_S_Q47)
 }
 
@@ -657,7 +657,7 @@ impl<I: Storage<u32>, T: Storage<SuspectLine>> IntegerDecision<I, T> {
         if service == 0 {
             return self.target;
         }
-        let each = (service << 31) / self.s_q31();
+        let each = (service << 31) / self.s_q31().max(1);
         let half = (u64::from(self.params.limit) * service) >> 1;
         self.target.max(each).min(half).clamp(1, u64::from(u32::MAX))
     }
@@ -689,7 +689,7 @@ impl<I: Storage<u32>, T: Storage<SuspectLine>> IntegerDecision<I, T> {
 
     /// Steps of the root by the distance of the wait from the aim, and by its change, Q40. Gains fall with the aim.
     fn steps(&self, aim: u64, change: i64) -> (i64, i64) {
-        let gain = (((RTT_MAX_NS + self.target) << 16) / (RTT_MAX_NS + aim)).min(ONE_Q16) as i64;
+        let gain = (((RTT_MAX_NS + self.target) << 16) / (RTT_MAX_NS + aim).max(1)).min(ONE_Q16) as i64;
         let distance = i64::from(self.output.delay) - aim as i64;
         let square = (gain * gain) >> 16;
         ((square * ALPHA_Q40_PER_NS * distance) >> 16, (gain * BETA_Q40_PER_NS * change) >> 16)
@@ -703,7 +703,7 @@ impl<I: Storage<u32>, T: Storage<SuspectLine>> IntegerDecision<I, T> {
     fn widen(&mut self, aim: u64, change: i64) {
         let Controller { widened, pressed, .. } = self.controller;
         let loosest = ((self.share * LOOSEST_Q16) >> 16).max(1);
-        let whole = ((1 << 63) / (loosest * self.s_q31())).min(MOST_WIDENED_Q16);
+        let whole = ((1 << 63) / (loosest * self.s_q31()).max(1)).min(MOST_WIDENED_Q16);
         let most = if pressed { whole } else { whole.min(widened) };
         let wait = ratio_q16(i64::from(self.output.delay), aim);
         let inner = WIDEN_Q16 * (ONE_Q16 as i64 - wait - (wait >> 2)) - NARROW_Q16 * ratio_q16(change, aim);
