@@ -51,7 +51,7 @@ def main(packages: list[str]) -> int:
     if not kept.exists():
         kept.write_text(json.dumps(instructions(kernel, files), indent=1) + "\n")
     costs = json.loads(kept.read_text())
-    print(f"Linux {kernel.version}: instructions for a packet, and the part dropped")
+    print(f"Linux {kernel.version}: instructions for a packet, with those of generator and device; the part dropped")
     for name, cost in costs.items():
         print(f"{name:20} {cost['instructions']:8.0f} {100 * cost['dropped']:6.2f} %")
     return 0

@@ -104,6 +104,19 @@ FD_INLINE void fd_choke_draw(struct fd_host *host, struct fd_choke *choke, const
     fd_stuck(host);
 }
 
+/* Compares an arrival of this flow with a waiting packet, which is dropped when it is of that flow. Whether it was. */
+FD_INLINE int fd_choke_compare(struct fd_host *host, struct fd_ring *ring, fd_u32 number, fd_u32 flow)
+{
+    struct fd_slot *slot = fd_slot_at(host, fd_index(ring, number));
+    if (number == FD_NO_PLACE || !slot)
+        return 0;
+    fd_compared(host, fd_index(ring, number));
+    if (slot->flow != flow)
+        return 0;
+    fd_discard(host, ring, number, FD_MATCH_QUEUED);
+    return 1;
+}
+
 /* Compares an arrival of this flow with candidates; those of its flow are dropped. Whether there were any. */
 FD_INLINE int fd_choke_match(struct fd_host *host, struct fd_choke *choke, const struct fd_choke_params *params,
                              struct fd_ring *ring, fd_u32 flow)
@@ -112,17 +125,13 @@ FD_INLINE int fd_choke_match(struct fd_host *host, struct fd_choke *choke, const
     int matched = 0;
     if (wanted == 0 || ring->packets == 0)
         return 0;
-    FD_CHOKE_DRAW(host, choke, params, ring, wanted);
-    fd_repeat(i, choke->drawn.count) {
-        fd_u32 number = choke->drawn.place[i & (FD_MOST_CANDIDATES - 1)];
-        struct fd_slot *slot = fd_slot_at(host, fd_index(ring, number));
-        if (!slot)
-            break;
-        fd_compared(host, fd_index(ring, number));
-        if (slot->flow != flow)
-            continue;
-        fd_discard(host, ring, number, FD_MATCH_QUEUED);
-        matched = 1;
+    if (wanted == 1 && !params->from_head) {
+        choke->drawn.count = 0;
+        matched = fd_choke_compare(host, ring, FD_CHOKE_DRAW_ONE(host, choke, params, ring), flow);
+    } else {
+        FD_CHOKE_DRAW(host, choke, params, ring, wanted);
+        fd_repeat(i, choke->drawn.count)
+            matched |= fd_choke_compare(host, ring, choke->drawn.place[i & (FD_MOST_CANDIDATES - 1)], flow);
     }
     if (matched && params->count_on_match && choke->red.count < 0x7fffffff)
         choke->red.count++;

@@ -54,8 +54,9 @@ FD_INLINE void fd_red_init(struct fd_red *red, fd_u64 now)
 FD_INLINE void fd_red_update(struct fd_red *red, const struct fd_red_params *params, fd_u32 waiting, fd_u64 now)
 {
     if (waiting == 0 && red->is_idle) {
-        fd_u64 idle = now > red->idle_since ? now - red->idle_since : 0;
-        red->avg = fd_times(red->avg, fd_power(FD_ONE - params->w_q, idle / params->mean_packet_time));
+        fd_u64 missed = (now > red->idle_since ? now - red->idle_since : 0) / params->mean_packet_time;
+        if (missed)
+            red->avg = fd_times(red->avg, fd_power(FD_ONE - params->w_q, missed));
         red->is_idle = 0;
     }
     red->avg = fd_follow(red->avg, (fd_q32)waiting << 32, params->w_q);
