@@ -20,10 +20,16 @@ traffic() {
     wait $udp
 }
 
+# Both counters at a time at which no packet came: the kernel itself asks for neighbours now and then.
 state() {
+    for try in 1 2 3 4 5 6 7 8 9; do
+        ours=$(fairdropd show -j dev near)
+        kernel=$(tc -s -j qdisc show dev near)
+        [ "$ours" = "$(fairdropd show -j dev near)" ] && break
+    done
     echo "STATE $1 $2"
-    echo "FAIRDROPD $(fairdropd show -j dev near)"
-    echo "TC $(tc -s -j qdisc show dev near)"
+    echo "FAIRDROPD $ours"
+    echo "TC $kernel"
 }
 
 # As many as the kernel has allocated.
