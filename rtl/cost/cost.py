@@ -221,7 +221,9 @@ def tables(results):
     lines = []
     designs = results["designs"]
     lines += ["| core | bits of memory | depth |", "| --- | ---: | ---: |"]
-    lines += [f"| {DESIGNS[name].title} | {got['memory_bits']:,} | {got['depth']} |" for name, got in designs.items()]
+    lines += [
+        f"| {DESIGNS[name].title} | {got['memory_bits']:,} | {got.get('depth', '')} |" for name, got in designs.items()
+    ]
     for family, title in FAMILIES.items():
         rows = {name: got[family] for name, got in designs.items() if family in got}
         lines += [

@@ -1,0 +1,34 @@
+"""Tables about the cores in hardware are those of the stored results, and wrong forms are still forms of the cores."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def modules(root, monkeypatch):
+    for folder in ("test", "cost"):
+        monkeypatch.syspath_prepend(str(root / "rtl" / folder))
+    yield
+    for name in ("broken", "cost", "random_packets", "registers", "vectors"):
+        sys.modules.pop(name, None)
+
+
+def test_tables_are_those_of_the_results(root, modules):
+    import cost
+
+    page = (root / "docs" / "reference" / "hardware.md").read_text(encoding="utf-8")
+    results = json.loads((root / "rtl" / "cost" / "results.json").read_text(encoding="utf-8"))
+    assert cost.written(page, results) == page, "rtl/cost/cost.py --page writes them anew"
+    assert {"red", "choke", "drr"} <= set(results["designs"])
+
+
+def test_wrong_forms_differ_from_the_cores(root, modules):
+    import broken
+
+    for what, _, file, right, wrong in broken.FORMS:
+        assert (root / "rtl" / file).read_text(encoding="utf-8").count(right) == 1, what
+        assert right != wrong, what
