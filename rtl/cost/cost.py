@@ -120,16 +120,6 @@ def synthesize(name, design, family):
     return count(run(["yosys", "-p", script], BUILD / f"{name}-{family}.log"), family)
 
 
-def depth(name, design):
-    """Look-up tables of four inputs on the longest path, where carries are look-up tables too."""
-    script = (
-        f"{read_commands(design)}; synth -flatten -top {design.top} -run begin:fine; opt_clean; stat; "
-        "techmap t:* t:$mul %d; opt; abc -lut 4; opt_clean; ltp -noff"
-    )
-    text = run(["yosys", "-p", script], BUILD / f"{name}-depth.log")
-    return int(re.findall(r"Longest topological path in \w+ \(length=(\d+)\)", text)[-1])
-
-
 def memory_bits(name, design):
     script = f"{read_commands(design)}; proc; flatten; opt; stat"
     text = run(["yosys", "-p", script], BUILD / f"{name}-memory.log")
@@ -204,7 +194,7 @@ def measure(names):
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"designs": {}}
     for name in names:
         design = DESIGNS[name]
-        result = {"memory_bits": memory_bits(name, design), "depth": depth(name, design)}
+        result = {"memory_bits": memory_bits(name, design)}
         for family in design.families:
             result[family] = synthesize(name, design, family)
             if design.clocks and family in PLACE:
@@ -220,10 +210,8 @@ def tables(results):
     """The table of each family, as the page has it."""
     lines = []
     designs = results["designs"]
-    lines += ["| core | bits of memory | depth |", "| --- | ---: | ---: |"]
-    lines += [
-        f"| {DESIGNS[name].title} | {got['memory_bits']:,} | {got.get('depth', '')} |" for name, got in designs.items()
-    ]
+    lines += ["| core | bits of memory |", "| --- | ---: |"]
+    lines += [f"| {DESIGNS[name].title} | {got['memory_bits']:,} |" for name, got in designs.items()]
     for family, title in FAMILIES.items():
         rows = {name: got[family] for name, got in designs.items() if family in got}
         lines += [
