@@ -98,5 +98,5 @@ for wrong in "limit 0" "limit 300 min 70 max 60" "ecn" "candidates 9"; do
 done
 fairdropd show -j dev near
 echo "KERNEL $(uname -r)"
-dmesg 2>/dev/null | grep -iE 'warn|bug:|oops|leak' && echo "FAILED the kernel complains"
+dmesg | grep -iE 'warning:|bug:|oops|leak' && echo "FAILED the kernel complains"
 exit 0

@@ -143,9 +143,14 @@ impl Options {
         let mut remarks = Vec::new();
         let avpkt = self.whole("avpkt", 1, 65_535, "1 to 65535 bytes")?;
         let size = settings.params.red_mut().map_or(1000, |red| avpkt.unwrap_or(red.packet_size));
+        let valid = if kind == Kind::Red {
+            "1p to 65528p, or as many bytes of avpkt each"
+        } else {
+            "1 to 65528 packets"
+        };
         if let Some(limit) = self.length(kind, "limit", size)? {
             if !(1.0..=f64::from(MOST_LIMIT)).contains(&limit) {
-                return Err(bad("limit", self.text("limit").unwrap_or_default(), "1 to 65528 packets"));
+                return Err(bad("limit", self.text("limit").unwrap_or_default(), valid));
             }
             settings.limit = limit as u32;
         }
@@ -610,6 +615,11 @@ mod tests {
             (Kind::Choke, "w_q 0.1 burst 30", "burst and w_q are both given"),
             (Kind::Choke, "limit 300 min 30 burst 5", "burst 5 is not valid; valid: min or more"),
             (Kind::Choke, "wait independent", "wait and independent are both on"),
+            (
+                Kind::Red,
+                "limit 300",
+                "limit 300 is not valid; valid: 1p to 65528p, or as many bytes of avpkt each",
+            ),
             (Kind::Red, "adaptive", "adaptive: the programs have no adaptive max_p; valid: without adaptive"),
             (Kind::Ward, "rate 5", "rate 5 is not valid; valid: 8 bit/s to 1 Tbit/s"),
             (Kind::Ward, "full_case3 keep", "full_case3 keep is not valid; valid: queue, drop"),
