@@ -364,7 +364,8 @@ struct Episode {
         const bool shared = CORE_FIFOS > 1, occupied = set == 0;
         const unsigned search = shared && occupied ? 2 * words : 0;
         // From the head on, the head itself follows three tries.
-        return 22 + (set == 2 ? 5 : 3) * draws + (6 + (CORE_CHOPPED || shared) + search) * read + compared + (shared ? 6 * cells : cells - 1);
+        const unsigned each = 6 + (CORE_CHOPPED || shared);
+        return 22 + (set == 2 ? each - 1 : 0) * draws + 3 * draws + (each + search) * read + compared + (shared ? 6 * cells : cells - 1);
     }
 
     void arrive(unsigned event) {
