@@ -103,6 +103,8 @@ class Red:
             missed = (now - self.idle_since) // self.packet_time
             self.avg *= power(1.0 - self.w_q, missed)
             self.idle_since = None
+            if "idle_decay_only" in self.switches:
+                return
         self.avg = (1.0 - self.w_q) * self.avg + self.w_q * waiting
 
     def verdict(self, waiting, length, numbers):
