@@ -99,15 +99,16 @@ impl fmt::Display for Shown<'_> {
 impl Problem<'_> {
     pub const fn status(&self) -> Status {
         match self {
-            Self::Null(_) | Self::NotText(_) | Self::Argument(..) => Status::BadArgument,
+            Self::Null(_)
+            | Self::NotText(_)
+            | Self::Argument(..)
+            | Self::Change(ChangeError::OtherDiscipline { .. }) => Status::BadArgument,
             Self::Discipline(_) | Self::Undecided => Status::UnknownDiscipline,
             Self::Parameter { .. } | Self::Ambiguous { .. } => Status::UnknownParameter,
-            Self::Value { .. } | Self::Refused(_) => Status::BadValue,
+            Self::Value { .. } | Self::Refused(_) | Self::Change(ChangeError::Param(_)) => Status::BadValue,
             Self::Room { .. } => Status::NoRoom,
             Self::Misaligned => Status::Misaligned,
             Self::NotReady(_) => Status::NotReady,
-            Self::Change(ChangeError::Param(_)) => Status::BadValue,
-            Self::Change(ChangeError::OtherDiscipline { .. }) => Status::BadArgument,
             Self::Change(ChangeError::Fixed(_)) => Status::Unsupported,
         }
     }

@@ -188,18 +188,20 @@ fn matched_arrivals_move_the_drawing_factor_too() {
 
 /// A queue of `n` other flows whose next arrivals have the drawing factor `p_0`.
 fn with_factor(p_0: f64, weights: &[f64], max_draws: u32, n: u64) -> Lone {
-    at_factor(p_0, ChokeWParams { weights: Weights::new(weights).unwrap(), max_draws, ..ChokeWParams::default() }, n)
+    let params =
+        ChokeWParams { weights: Weights::new(weights).unwrap(), max_draws, ..ChokeWParams::default() };
+    at_factor(p_0, &params, n)
 }
 
 /// The same with these parameters, but for thresholds and steps.
-fn at_factor(p_0: f64, params: ChokeWParams, n: u64) -> Lone {
+fn at_factor(p_0: f64, params: &ChokeWParams, n: u64) -> Lone {
     let params = ChokeWParams {
         red: RedParams { limit: 1000, ..RedParams::default() },
         l_th: 0.0,
         l_minus: 0.5,
         l_plus: (n - 1) as f64 + 0.5,
         p_plus: p_0,
-        ..params
+        ..params.clone()
     };
     let mut lone = Lone::filled(params, n);
     // This one finds n > L+; then the queue shrinks to where the factor stays.
@@ -276,7 +278,7 @@ fn caps_on_draws() {
 fn draws_without_the_cap_are_as_many_as_the_factor_says() {
     let draws = |p_0, max_draws| {
         let params = ChokeWParams { uncapped: true, max_draws, ..ChokeWParams::default() };
-        at_factor(p_0, params, 10).arrive(1, 0).1
+        at_factor(p_0, &params, 10).arrive(1, 0).1
     };
     assert_eq!([draws(25.0, 0), draws(25.0, 12), draws(3.0, 0), draws(1e6, 0)], [25, 12, 3, 65_536]);
 }
