@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 
 use fairdrop::{
-    AnyDiscipline, AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling, Stream,
-    Time,
+    AnyDiscipline, AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling,
+    Stream, Time,
 };
 
 use crate::broken::Broken;

@@ -21,7 +21,9 @@ use crate::contract::flow_key::bucket;
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
 };
-use crate::declare::{ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays, words};
+use crate::declare::{
+    ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays, words,
+};
 use crate::storage::queue_pool::QueueList;
 use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 

@@ -18,7 +18,9 @@ use crate::contract::flow_key::bucket;
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats,
 };
-use crate::declare::{ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays};
+use crate::declare::{
+    ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays,
+};
 use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 
 /// Source of these values.
