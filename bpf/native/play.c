@@ -267,7 +267,7 @@ static void set_chokew(struct fd_chokew_params *chokew, const char *name, const 
         chokew->max_draws = (fd_u32)strtoul(value, NULL, 10);
     else if (strcmp(name, "with_red") == 0)
         chokew->with_red = *value == '1';
-    else
+    else if (strcmp(name, "uncapped") != 0 || *value == '1')
         decline(name, value);
 }
 

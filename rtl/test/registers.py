@@ -87,7 +87,7 @@ def shift_of(weight):
 
 def average_words(red, packet_time_ns):
     """Registers of RED, by number."""
-    for name in ("byte_mode", "ns2_compat"):
+    for name in ("byte_mode", "ns2_compat", "idle_decay_only"):
         if red[name]:
             raise NotInHardware(f"{name}: not in the core")
     min_th, max_th, max_p = red["min_th"], red["max_th"], red["max_p"]

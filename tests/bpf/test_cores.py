@@ -19,7 +19,13 @@ DECLINED = {
     "choke/back": "no draw tail",
     "choke/red-first": "no order red_first",
     "choke/spread": "no draw spread",
+    "choke/survivor-3": "no average_in cells",
+    "choke/survivor-5": "no draw spread",
+    "chokew/survivor-2": "no idle_decay_only",
+    "chokew/uncapped": "no uncapped 1",
+    "red/idle-decay-only": "no idle_decay_only",
     "red/ns2-compat": "no ns2_compat",
+    "red/survivor-1": "no ns2_compat",
 }
 
 

@@ -255,7 +255,7 @@ fn positions_of_nothing_have_no_end() {
 fn internals_have_the_names_of_the_publications() {
     let expected: [(&str, &[&str]); 9] = [
         ("droptail", &[]),
-        ("red", &["avg"]),
+        ("red", &["avg", "count"]),
         ("choke", &["avg"]),
         ("back_choke_memory", &["avg"]),
         ("chokew", &["p0"]),

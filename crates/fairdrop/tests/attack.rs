@@ -311,6 +311,7 @@ fn keys_come_from_the_host() {
         "collarw",
         "collar_sparse",
         "collar_hosts",
+        "collar_integer",
         "fair_drop",
         "drr",
         "fq",
