@@ -274,7 +274,7 @@ def test_section_4_6_is_each_discipline_alone_and_under_a_scheduler(card):
 def test_the_page_tells_how_many_runs_there_are(root):
     page = (root / "docs" / "how-to" / "characterize.md").read_text(encoding="utf-8")
     names = campaign._disciplines(None)
-    assert f"| profile | seeds | runs of {len(names)} disciplines |" in page
+    assert f"| profile | seeds | runs of {len(names)} disciplines and forms |" in page
     for profile in campaign.PROFILES.values():
         studies = [part.study for trial in campaign._trials(None) for part in campaign._parts(trial, names, profile, 1)]
         runs = sum(len(study.points) * study.seeds for study in studies)

@@ -53,7 +53,7 @@ def test_link_tables_equal_the_document(result):
 
 def test_internals_and_velocity(result):
     internals = {(row["discipline"], row["name"]) for row in result.internals.rows()}
-    assert internals == {("red", "avg"), ("choke", "avg"), ("chokew", "p0")}
+    assert internals == {("red", "avg"), ("red", "count"), ("choke", "avg"), ("chokew", "p0")}
     series = result.internals_series.to_polars().filter(polars.col("name") == "avg")
     red_avg = result.series.to_polars().filter(polars.col("series") == "red_avg")
     assert series["value"].to_list() == red_avg["packets"].to_list()
@@ -282,7 +282,7 @@ def test_show_prints_what_the_meters_found(fairdrop, headline):
     assert [line.split()[:3] for line in links.splitlines()[1:]] == [
         [discipline, "bottleneck", group] for discipline in ("red", "chokew") for group in ("tcp", "udp")
     ]
-    assert [line.split()[2] for line in internals.splitlines()] == ["value", "avg", "p0"]
+    assert [line.split()[2] for line in internals.splitlines()] == ["value", "avg", "count", "p0"]
     assert [line.split()[:3] for line in senders.splitlines()[1:]] == [
         ["red", "reno", "tcp"],
         ["chokew", "reno", "tcp"],

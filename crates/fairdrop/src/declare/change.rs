@@ -58,7 +58,7 @@ pub(crate) fn stays(name: &'static str, before: u64, after: u64) -> Result<(), P
     require(before == after, name, after as f64, "the value with which the queue was made")
 }
 
-/// [`crate::Registered::change`] by a method of the queue.
+/// `Registered::change` by a method of the queue.
 macro_rules! changes_in_place {
     () => {
         fn change<H, M: $crate::storage::Memory>(
@@ -80,7 +80,7 @@ macro_rules! change_of_params {
         /// A parameter is out of range, or the storage has no room for the limit; nothing has changed then.
         pub fn change(&mut self, params: $params) -> Result<(), $crate::contract::ParamError> {
             params.validate()?;
-            $crate::declare::limit_fits($crate::declare::ParamTable::limit(&params), self.fifo.capacity())?;
+            $crate::declare::limit_fits(params.limit, self.fifo.capacity())?;
             self.params = params;
             Ok(())
         }
