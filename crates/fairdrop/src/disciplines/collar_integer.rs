@@ -4,7 +4,7 @@
 //! table is one word of 64 bits, so a set of eight is a cache line. Results are equal bit for bit on every platform.
 //!
 //! Fixed point: `Q31` is a fraction in parts of 2^-31. Shifts to the right and divisions round down, shifts of negative
-//! numbers included; [`ratio`] rounds toward zero. The page has every width and the order of updates.
+//! numbers included; `ratio_q16` rounds toward zero. The page has every width and the order of updates.
 //!
 //! Source: this project, `docs/reference/disciplines/collar-integer.md`.
 

@@ -6,7 +6,7 @@
 //! half of the bytes.
 //!
 //! Packets of a flow leave in the order of their arrival. A flow changes to the short FIFO once none of its packets waits in
-//! the long one, which [`LastInLong`] knows from a constant number of counts. A packet of the long FIFO goes first only if
+//! the long one, which `LastInLong` knows from a constant number of counts. A packet of the long FIFO goes first only if
 //! it is older than all in the short one.
 //!
 //! Source: this project, `docs/background/collar.md`.
