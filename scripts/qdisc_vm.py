@@ -78,7 +78,9 @@ def mirror() -> str:
     form = "$(ORIGIN) $(LABEL) $(SITE)"
     done = subprocess.run(["apt-get", "indextargets", "--format", form], capture_output=True, text=True, check=False)
     sites = [line.split()[2] for line in done.stdout.splitlines() if line.startswith("Debian Debian ")]
-    return sites[0] if sites else "http://deb.debian.org/debian"
+    if not sites:
+        raise Missing("apt has no archive of Debian: add one to its sources, and run apt-get update")
+    return sites[0]
 
 
 class Apt:

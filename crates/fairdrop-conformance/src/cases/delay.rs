@@ -14,7 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
 const LATE: &[Phase] =
     &[Load { arrivals: 130, percent: 150 }, Drain, Load { arrivals: 40, percent: 130 }, Drain];
 
-/// Bursts, each after a silence of so many milliseconds.
+/// Bursts, each after a silence in milliseconds.
 fn bursts_after(silences: &[u64]) -> Vec<Phase> {
     silences.iter().flat_map(|ms| [Drain, Silence { ns: ms * MS }, Burst { arrivals: 15 }]).collect()
 }
