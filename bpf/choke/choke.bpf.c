@@ -13,6 +13,7 @@ int is_drawn(unsigned int number);
 
 #include "choke.h"
 
+#define FD_NEEDS_CLOCK 0
 #define FD_NEEDS_FLOW 1
 typedef struct fd_choke_params fd_params;
 typedef struct fd_choke fd_state;

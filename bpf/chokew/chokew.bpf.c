@@ -4,6 +4,7 @@
 
 #include "chokew.h"
 
+#define FD_NEEDS_CLOCK 0
 #define FD_NEEDS_FLOW 1
 #define FD_DSCPS 64
 #define FD_IPV4 __builtin_bswap16(0x0800)

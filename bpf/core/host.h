@@ -12,9 +12,11 @@ enum fd_stream {
     FD_EARLY_DROP = 1,
     FD_DRAWING_FRACTION = 2,
     FD_WARD_COIN = 3,
+    FD_PIE_DRAW = 5,
+    FD_FILTER_DRAW = 10,
 };
 
-/* Fate of a packet. FD_KEPT is no drop; FD_MARKED may be added to a cause of RED. */
+/* Fate of a packet. FD_KEPT is no drop; FD_MARKED may be added to a cause of RED or COLLAR. */
 enum fd_cause {
     FD_KEPT = 0,
     FD_RED_EARLY,
@@ -23,6 +25,9 @@ enum fd_cause {
     FD_MATCH_QUEUED,
     FD_WARD_PAIR_QUEUED,
     FD_OVERFLOW,
+    FD_FILTER,
+    FD_MEMORY,
+    FD_PIE,
     FD_CAUSES,
     FD_MARKED = 0x100,
 };
@@ -37,6 +42,8 @@ struct fd_host;
 
 /* 32 random bits. */
 static fd_u32 fd_random(struct fd_host *host, enum fd_stream stream);
+/* 64 of them. */
+static fd_u64 fd_random_64(struct fd_host *host, enum fd_stream stream);
 /* A whole number below n, each with the same probability; n is at least 1. */
 static fd_u64 fd_below(struct fd_host *host, enum fd_stream stream, fd_u64 n);
 /* The slot with this index, or none beyond the ring. */

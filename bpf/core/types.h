@@ -7,6 +7,7 @@ typedef __UINT8_TYPE__ fd_u8;
 typedef __UINT32_TYPE__ fd_u32;
 typedef __INT32_TYPE__ fd_s32;
 typedef __UINT64_TYPE__ fd_u64;
+typedef __INT64_TYPE__ fd_s64;
 
 /* The BPF machine has no calls through pointers and few arguments: everything is inlined into one function for each entry. */
 #define FD_INLINE static inline __attribute__((always_inline))

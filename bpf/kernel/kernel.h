@@ -27,6 +27,7 @@ enum { EBUSY = 16, EINVAL = 22 };
 struct qdisc_skb_head { __u32 qlen; };
 struct gnet_stats_queue { __u32 backlog; __u32 drops; };
 struct Qdisc { __u32 limit; struct qdisc_skb_head q; struct gnet_stats_queue qstats; };
+struct qdisc_skb_cb { unsigned char data[20]; };
 struct sk_buff { unsigned char cb[48]; __be16 protocol; __u16 network_header; unsigned char *head; };
 struct bpf_map { __u32 max_entries; };
 struct bpf_sk_buff_ptr { unsigned long long skb; };

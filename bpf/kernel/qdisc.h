@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The queue discipline around a core: packets, counters, settings, the rate. A program defines FD_NAME, FD_NEEDS_FLOW, fd_params and
- * fd_state, includes this file, and defines the four functions declared as `program_...`.
+/* The queue discipline around a core: packets, counters, settings, the rate. A program defines FD_NEEDS_FLOW, FD_NEEDS_CLOCK, fd_params
+ * and fd_state, includes this file, and defines the functions declared as `program_...`.
  *
  * One loaded object is one queue discipline on one device: its maps and its variables are of that one alone. All of its functions run
  * under the lock of the queue discipline. */
@@ -11,7 +11,7 @@
 #include "../core/shaper.h"
 
 /* Changes with every change of struct fd_config or struct fd_counters; the loader compares it. */
-#define FD_LAYOUT 1
+#define FD_LAYOUT 2
 #define FD_SAFE_LIMIT 1000
 #define FD_MOST_LIMIT 65528
 
@@ -85,6 +85,10 @@ static int program_valid(const fd_params *params);
 static void program_init(fd_u64 now);
 static fd_u32 program_arrival(struct fd_host *host, struct sk_buff *skb, fd_u32 flow, fd_u32 len, fd_u64 now);
 static void program_idle(fd_u64 now);
+#if FD_NEEDS_CLOCK
+/* A packet leaves that has waited so long; others wait behind it. */
+static void program_departure(struct fd_host *host, fd_u32 flow, fd_u32 len, fd_u64 wait, fd_u64 now);
+#endif
 
 FD_INLINE void count(struct fd_amount *amount, fd_u32 len)
 {
@@ -97,6 +101,11 @@ FD_INLINE fd_u32 fd_random(struct fd_host *host, enum fd_stream stream)
     return bpf_get_prandom_u32();
 }
 
+FD_INLINE fd_u64 fd_random_64(struct fd_host *host, enum fd_stream stream)
+{
+    return (fd_u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+}
+
 /* D. Lemire, ACM TOMACS 29(1), 2019, algorithm 5, with 32 bits; numbers cut to the bits of n where n has more. Given up, it is 0. */
 FD_INLINE fd_u64 fd_below(struct fd_host *host, enum fd_stream stream, fd_u64 n)
 {
@@ -105,7 +114,7 @@ FD_INLINE fd_u64 fd_below(struct fd_host *host, enum fd_stream stream, fd_u64 n)
         for (int shift = 1; shift < 64; shift *= 2)
             mask |= mask >> shift;
         fd_repeat(i, FD_MOST_REDRAWS) {
-            fd_u64 bits = ((fd_u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32()) & mask;
+            fd_u64 bits = fd_random_64(host, stream) & mask;
             if (bits < n)
                 return bits;
         }
@@ -196,14 +205,18 @@ FD_INLINE void adopt_if_changed(void)
         adopt();
 }
 
-FD_INLINE fd_u32 fate_of(struct fd_host *host, struct sk_buff *skb, fd_u32 flow, fd_u32 len)
+FD_INLINE fd_u32 fate_of(struct fd_host *host, struct sk_buff *skb, fd_u32 flow, fd_u32 len, fd_u64 now)
 {
-    /* Time matters to the first packet after an idle time alone. */
-    fd_u64 now = own.ring.packets == 0 ? bpf_ktime_get_ns() : 0;
     if (own.is_valid)
         return program_arrival(host, skb, flow, len, now);
     counters.unchecked++;
     return own.ring.packets < own.active.limit ? FD_KEPT : FD_OVERFLOW;
+}
+
+/* When a waiting packet arrived: in the memory that it lends to its queue discipline. */
+FD_INLINE fd_u64 *arrived_at(struct sk_buff *skb)
+{
+    return (fd_u64 *)((struct qdisc_skb_cb *)skb->cb)->data;
 }
 
 SEC("struct_ops/enqueue")
@@ -213,16 +226,20 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff
     fd_u32 len = *(fd_u32 *)&skb->cb[0]; /* qdisc_skb_cb.pkt_len */
     fd_u32 flow = FD_NEEDS_FLOW ? bpf_skb_get_hash(skb) : 0, fate, index = FD_NO_PLACE;
     struct fd_place *place;
+    /* To the others time matters at the first packet after an idle time alone. */
+    fd_u64 now = FD_NEEDS_CLOCK || own.ring.packets == 0 ? bpf_ktime_get_ns() : 0;
 
     adopt_if_changed();
     count(&counters.arrived, len);
-    fate = fate_of(&host, skb, flow, len);
+    fate = fate_of(&host, skb, flow, len, now);
     if (fate == FD_KEPT) {
         index = fd_append(&host, &own.ring, flow, len);
         fate = FD_OVERFLOW; /* unless there is a place */
     }
     place = bpf_map_lookup_elem(&places, &index);
     if (place) {
+        if (FD_NEEDS_CLOCK)
+            *arrived_at(skb) = now;
         skb = bpf_kptr_xchg(&place->skb, skb);
         if (skb)
             bpf_qdisc_skb_drop(skb, to_free);
@@ -246,7 +263,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
     fd_u64 now = 0;
 
     adopt_if_changed();
-    if (own.shaper.rate || own.ring.packets == 0)
+    if (FD_NEEDS_CLOCK || own.shaper.rate || own.ring.packets == 0)
         now = bpf_ktime_get_ns();
     if (own.ring.packets == 0) {
         program_idle(fd_idle_from(&own.shaper, now));
@@ -269,6 +286,10 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
     sch->q.qlen--;
     sch->qstats.backlog -= len;
     bpf_qdisc_bstats_update(sch, skb);
+#if FD_NEEDS_CLOCK
+    if (own.is_valid)
+        program_departure(&host, place->slot.flow, len, now - *arrived_at(skb), now);
+#endif
     return skb;
 }
 

@@ -3,7 +3,7 @@
  * conformance/README.md says ("The stream", "As text"). The vector's random numbers replace the kernel's.
  *
  * Build: make bpf-native
- * Run:   fairdrop conformance check --discipline red,choke,chokew,ward --format text --tolerance 1e-6 -- build/bpf/play
+ * Run:   fairdrop conformance check --discipline red,choke,chokew,ward,collar_integer --format text --tolerance 1e-6 -- build/bpf/play
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,16 +14,18 @@
 
 #include "../choke/choke.h"
 #include "../chokew/chokew.h"
+#include "../collar/collar.h"
 #include "../red/red.h"
 #include "../ward/ward.h"
 
 enum { LONGEST_LINE = 100001, STREAMS = 16, MOST_NUMBERS = 4096, MOST_SLOTS = 1 << 18 };
 
-enum discipline { RED, CHOKE, CHOKEW, WARD };
+enum discipline { RED, CHOKE, CHOKEW, WARD, COLLAR };
 
 /* A packet that waits beside its slot. */
 struct handle {
     uint64_t id;
+    uint64_t arrived;
 };
 
 struct fd_host {
@@ -45,14 +47,18 @@ struct queue {
     struct fd_choke_params choke_params; /* of RED as well */
     struct fd_chokew_params chokew_params;
     struct fd_ward_params ward_params;
+    struct fd_collar_params collar_params;
     struct fd_choke choke;
     struct fd_chokew chokew;
+    struct fd_collar collar;
 };
 
 static const char *const CAUSES[FD_CAUSES] = {
     [FD_RED_EARLY] = "red_early",       [FD_RED_FORCED] = "red_forced",
     [FD_MATCH_ARRIVING] = "match_arriving", [FD_MATCH_QUEUED] = "match_queued",
     [FD_WARD_PAIR_QUEUED] = "ward_pair_queued", [FD_OVERFLOW] = "overflow",
+    [FD_FILTER] = "filter",             [FD_MEMORY] = "memory",
+    [FD_PIE] = "pie",
 };
 
 static struct fd_host host;
@@ -106,6 +112,11 @@ static uint64_t next_bits(struct fd_host *from, enum fd_stream stream)
 static fd_u32 fd_random(struct fd_host *from, enum fd_stream stream)
 {
     return (fd_u32)(next_bits(from, stream) >> 32);
+}
+
+static fd_u64 fd_random_64(struct fd_host *from, enum fd_stream stream)
+{
+    return next_bits(from, stream);
 }
 
 /* D. Lemire, ACM TOMACS 29(1), 2019, algorithm 5, with 64 bits. */
@@ -271,6 +282,24 @@ static void set_chokew(struct fd_chokew_params *chokew, const char *name, const 
         decline(name, value);
 }
 
+static void set_collar(struct fd_collar_params *collar, const char *name, const char *value)
+{
+    if (strcmp(name, "target") == 0)
+        collar->target = (fd_u32)scaled(name, value, 1e9);
+    else if (strcmp(name, "span") == 0)
+        collar->span = (fd_u32)scaled(name, value, 1e9);
+    else if (strcmp(name, "share") == 0)
+        collar->share = (fd_u32)(strtod(value, NULL) * FD_Q16);
+    else if (strcmp(name, "ids") == 0)
+        collar->ids = (fd_u32)atoi(value);
+    else if (strcmp(name, "sets") == 0)
+        collar->sets = (fd_u32)atoi(value);
+    else if (strcmp(name, "ecn") == 0)
+        collar->ecn = *value == '1';
+    else
+        decline(name, value);
+}
+
 /* A list: weights of CHOKeW, or candidates of CHOKe by region. */
 static void set_list(struct queue *to, const char *name)
 {
@@ -310,6 +339,8 @@ static void read_parameter(struct queue *to)
         set_choke(&to->choke_params, name, value);
     } else if (strcmp(owner, "chokew") == 0) {
         set_chokew(&to->chokew_params, name, value);
+    } else if (strcmp(owner, "collar") == 0) {
+        set_collar(&to->collar_params, name, value);
     } else {
         to->ward_params.full_case3_drops = strcmp(value, "drop") == 0;
     }
@@ -317,9 +348,9 @@ static void read_parameter(struct queue *to)
 
 static void read_discipline(struct queue *to)
 {
-    static const char *const NAMES[] = { "red", "choke", "chokew", "ward" };
+    static const char *const NAMES[] = { "red", "choke", "chokew", "ward", "collar_integer" };
     const char *name = word();
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         if (strcmp(name, NAMES[i]) == 0) {
             to->discipline = (enum discipline)i;
             return;
@@ -337,6 +368,8 @@ static bool is_valid(const struct queue *of)
         return fd_choke_valid(&of->choke_params);
     case CHOKEW:
         return fd_chokew_valid(&of->chokew_params);
+    case COLLAR:
+        return fd_collar_valid(&of->collar_params);
     default:
         return fd_ward_valid(&of->ward_params);
     }
@@ -356,6 +389,7 @@ static void begin(struct queue *new, uint64_t rate)
     new->chokew_params.red.mean_packet_time = new->choke_params.red.mean_packet_time;
     fd_red_init(&new->choke.red, 0);
     fd_red_init(&new->chokew.red, 0);
+    fd_collar_init(&new->collar, &new->collar_params, 0);
     if (!is_valid(new))
         decline("parameters", "like these");
 }
@@ -398,9 +432,10 @@ static void read_numbers(void)
     }
 }
 
-static fd_u32 arrive(struct queue *at, fd_u32 flow, fd_u32 class, fd_u32 len, bool can_mark, uint64_t now)
+static fd_u32 arrive(struct queue *at, fd_u32 flow, fd_u32 class, fd_u32 len, unsigned ecn, uint64_t now)
 {
     struct fd_ring *ring = &at->ring;
+    bool can_mark = ecn != 0;
     switch (at->discipline) {
     case RED:
         return fd_red_arrival(&host, &at->choke.red, &at->choke_params.red, ring, at->limit, len, can_mark, now);
@@ -409,14 +444,64 @@ static fd_u32 arrive(struct queue *at, fd_u32 flow, fd_u32 class, fd_u32 len, bo
     case CHOKEW:
         return fd_chokew_arrival(&host, &at->chokew, &at->chokew_params, ring, at->limit, flow, class, len, can_mark,
                                  now);
+    case COLLAR:
+        return fd_collar_arrival(&host, &at->collar, &at->collar_params, ring->packets, at->limit, flow, len, ecn, now);
     default:
         return fd_ward_arrival(&host, &at->ward_params, ring, at->limit, flow);
     }
 }
 
-/* Same flows have the same number of 32 bits. */
-static fd_u32 short_flow(uint64_t flow)
+static uint64_t left(uint64_t x, unsigned bits)
 {
+    return x << bits | x >> (64 - bits);
+}
+
+static void half_round(uint64_t v[4], unsigned a, unsigned b, unsigned c, unsigned d, unsigned first, unsigned second)
+{
+    v[a] += v[b];
+    v[b] = left(v[b], first) ^ v[a];
+    v[c] += v[d];
+    v[d] = left(v[d], second) ^ v[c];
+}
+
+static void rounds(uint64_t v[4], unsigned count)
+{
+    while (count-- > 0) {
+        half_round(v, 0, 1, 2, 3, 13, 16);
+        v[0] = left(v[0], 32);
+        half_round(v, 2, 1, 0, 3, 17, 21);
+        v[2] = left(v[2], 32);
+    }
+}
+
+/* SipHash-2-4 of one byte under a key of zeros: J.-P. Aumasson, D. J. Bernstein, 2012. */
+static uint64_t siphash(uint64_t byte)
+{
+    uint64_t v[] = { UINT64_C(0x736f6d6570736575), UINT64_C(0x646f72616e646f6d), UINT64_C(0x6c7967656e657261),
+                     UINT64_C(0x7465646279746573) };
+    uint64_t message = byte | UINT64_C(1) << 56;
+    v[3] ^= message;
+    rounds(v, 2);
+    v[0] ^= message;
+    v[2] ^= 0xff;
+    rounds(v, 4);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* COLLAR's id of a flow under a key of zeros: docs/reference/disciplines/collar.md. */
+static fd_u32 collar_id(uint64_t flow)
+{
+    unsigned __int128 wide = (unsigned __int128)(flow ^ siphash(0)) * (siphash(1) | 1);
+    fd_u32 id = (fd_u32)(((uint64_t)(wide >> 64) ^ (uint64_t)wide) * (siphash(2) | 1) >> 32);
+    return id ? id : 1;
+}
+
+/* Same flows have the same number of 32 bits. */
+static fd_u32 short_flow(const struct queue *at, uint64_t flow)
+{
+    if (at->discipline == COLLAR)
+        return collar_id(flow);
+
     if (flow > UINT32_MAX)
         decline("flow numbers", "beyond 32 bits");
     return (fd_u32)flow;
@@ -425,11 +510,11 @@ static fd_u32 short_flow(uint64_t flow)
 static void enqueue(struct queue *at)
 {
     uint64_t now = whole(), id = whole();
-    fd_u32 flow = short_flow(whole()), len = (fd_u32)whole(), class = (fd_u32)whole();
+    fd_u32 flow = short_flow(at, whole()), len = (fd_u32)whole(), class = (fd_u32)whole();
     unsigned ecn = (unsigned)whole();
     word();
     read_numbers();
-    fd_u32 fate = arrive(at, flow, class < FD_CLASSES ? class : FD_CLASSES - 1, len, ecn != 0, now);
+    fd_u32 fate = arrive(at, flow, class < FD_CLASSES ? class : FD_CLASSES - 1, len, ecn, now);
     if (fate != FD_KEPT && !(fate & FD_MARKED)) {
         answer("D %" PRIu64 " %s", id, CAUSES[fate]);
         return;
@@ -439,7 +524,7 @@ static void enqueue(struct queue *at)
     fd_u32 index = fd_append(&host, &at->ring, flow, len);
     if (index == FD_NO_PLACE)
         fail("the ring has no room for packet %" PRIu64, id);
-    host.handles[index].id = id;
+    host.handles[index] = (struct handle){ .id = id, .arrived = now };
 }
 
 static void dequeue(struct queue *at)
@@ -449,6 +534,9 @@ static void dequeue(struct queue *at)
     read_numbers();
     if (fd_pop(&host, &at->ring, &index, &len)) {
         answer("S %" PRIu64, host.handles[index].id);
+        if (at->discipline == COLLAR)
+            fd_collar_departure(&host, &at->collar, &at->collar_params, at->ring.packets, at->limit,
+                                host.slots[index].flow, len, now - host.handles[index].arrived, now);
         return;
     }
     fd_red_idle(&at->choke.red, now);
@@ -460,8 +548,14 @@ static void report(const struct queue *of)
     bool is_chokew = of->discipline == CHOKEW;
     const struct fd_red *red = is_chokew ? &of->chokew.red : &of->choke.red;
     answer("B %" PRIu32 " %" PRIu64, of->ring.packets, (uint64_t)of->ring.bytes);
-    for (unsigned stream = FD_CANDIDATE; stream <= FD_WARD_COIN; stream++)
+    for (unsigned stream = 0; stream < STREAMS; stream++)
         answer("U %u %u", stream, host.used[stream]);
+    if (of->discipline == COLLAR) {
+        answer("I root %.17g", (double)of->collar.root / 0x1p40);
+        answer("I s %.17g", (double)fd_collar_s(&of->collar) / 0x1p31);
+        answer("I widened %.17g", (double)of->collar.widened / FD_Q16);
+        return;
+    }
     if (is_chokew)
         answer("I p0 %.17g", (double)of->chokew.drawing_factor / 0x1p32);
     if (of->discipline != WARD && (!is_chokew || of->chokew_params.with_red))

@@ -4,6 +4,7 @@
 
 #include "red.h"
 
+#define FD_NEEDS_CLOCK 0
 #define FD_NEEDS_FLOW 0
 typedef struct fd_red_params fd_params;
 typedef struct fd_red fd_state;

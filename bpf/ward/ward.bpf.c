@@ -4,6 +4,7 @@
 
 #include "ward.h"
 
+#define FD_NEEDS_CLOCK 0
 #define FD_NEEDS_FLOW 1
 typedef struct fd_ward_params fd_params;
 typedef fd_u32 fd_state; /* none */

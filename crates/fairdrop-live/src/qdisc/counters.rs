@@ -27,6 +27,12 @@ pub struct Drops {
     pub ward_pair_queued: Amount,
     /// No room.
     pub overflow: Amount,
+    /// COLLAR: a suspect above its limit.
+    pub filter: Amount,
+    /// COLLAR: a flow that was met in the memory.
+    pub memory: Amount,
+    /// COLLAR: its controller.
+    pub pie: Amount,
 }
 
 /// What a program has counted since it was attached.
@@ -71,6 +77,9 @@ impl Counters {
             match_queued: amount()?,
             ward_pair_queued: amount()?,
             overflow: amount()?,
+            filter: amount()?,
+            memory: amount()?,
+            pie: amount()?,
         };
         let (compared, stuck_draws, unchecked) = (longs.next()?, longs.next()?, longs.next()?);
         (layout == LAYOUT).then_some(Self {
@@ -87,9 +96,18 @@ impl Counters {
     }
 
     /// Drops by the name of their cause.
-    pub fn drops(&self) -> [(&'static str, Amount); 6] {
-        let Drops { red_early, red_forced, match_arriving, match_queued, ward_pair_queued, overflow } =
-            self.dropped;
+    pub fn drops(&self) -> [(&'static str, Amount); 9] {
+        let Drops {
+            red_early,
+            red_forced,
+            match_arriving,
+            match_queued,
+            ward_pair_queued,
+            overflow,
+            filter,
+            memory,
+            pie,
+        } = self.dropped;
         [
             ("red_early", red_early),
             ("red_forced", red_forced),
@@ -97,6 +115,9 @@ impl Counters {
             ("match_queued", match_queued),
             ("ward_pair_queued", ward_pair_queued),
             ("overflow", overflow),
+            ("filter", filter),
+            ("memory", memory),
+            ("pie", pie),
         ]
     }
 

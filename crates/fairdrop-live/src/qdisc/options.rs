@@ -1,8 +1,8 @@
 //! Options of a discipline: from words to settings within bounds, and back.
 
 use super::settings::{
-    CLASSES, Choke, ChokeW, DSCPS, Kind, MOST_CANDIDATES, MOST_LIMIT, MOST_REGIONS, ONE, Params, Red,
-    SWITCHES, Settings, WEIGHT_ONE,
+    CLASSES, Choke, ChokeW, Collar, DSCPS, Kind, MOST_CANDIDATES, MOST_IDS, MOST_LIMIT, MOST_REGIONS,
+    MOST_SETS, ONE, Params, Red, SHARE_ONE, SWITCHES, Settings, WEIGHT_ONE,
 };
 use super::units::{decimal, fixed, number, packets, rate, real, size, time};
 
@@ -29,6 +29,7 @@ const OF_CHOKE: &[&str] =
 const OF_CHOKEW: &[&str] =
     &["l_th", "l_minus", "l_plus", "p_plus", "p_minus", "weights", "classes", "max_draws", "with_red"];
 const OF_WARD: &[&str] = &["full_case3"];
+const OF_COLLAR: &[&str] = &["target", "span", "share", "ids", "sets"];
 const OF_ALL: &[&str] = &["limit", "rate"];
 
 /// Words of `tc` that no BPF program can heed, and why.
@@ -48,6 +49,7 @@ fn names(kind: Kind) -> impl Iterator<Item = &'static str> {
         Kind::Choke => [OF_RED, OF_CHOKE],
         Kind::ChokeW => [OF_RED, OF_CHOKEW],
         Kind::Ward => [OF_WARD, &[]],
+        Kind::Collar => [OF_COLLAR, &[]],
     };
     OF_ALL.iter().chain(own[0]).chain(own[1]).copied()
 }
@@ -177,6 +179,7 @@ impl Options {
                     *drops = word == 1;
                 }
             }
+            Params::Collar(collar) => self.collar(collar)?,
         }
         Ok((settings, remarks))
     }
@@ -315,6 +318,28 @@ impl Options {
         Ok(())
     }
 
+    fn collar(&self, collar: &mut Collar) -> Result<(), String> {
+        let valid = "a time from 1us to 4.29s, such as 15ms";
+        for (name, place) in [("target", &mut collar.target), ("span", &mut collar.span)] {
+            let found = self.get(name, valid, |text| {
+                time(text).and_then(|time| u32::try_from(time).ok()).filter(|time| *time >= 1000)
+            })?;
+            *place = found.unwrap_or(*place);
+        }
+        let least = 1.0 / f64::from(SHARE_ONE);
+        let share = self.real("share", least, 1.0, "a fraction from 1/65536 to 1")?;
+        collar.share = share.map_or(collar.share, |share| (share * f64::from(SHARE_ONE)) as u32);
+        let valid = "a multiple of 128 from 128 to 4096";
+        if let Some(ids) = self.whole("ids", 128, MOST_IDS, valid)? {
+            if !ids.is_multiple_of(128) {
+                return Err(bad("ids", self.text("ids").unwrap_or_default(), valid));
+            }
+            collar.ids = ids;
+        }
+        collar.sets = self.whole("sets", 1, MOST_SETS, "1 to 256")?.unwrap_or(collar.sets);
+        Ok(())
+    }
+
     fn chokew(&self, chokew: &mut ChokeW) -> Result<(), String> {
         let valid = "0 to 65535 packets";
         for (name, place) in
@@ -442,6 +467,14 @@ pub fn default(kind: Kind) -> Settings {
             class_of_dscp: [0; DSCPS],
         }),
         Kind::Ward => Params::Ward(false),
+        // fairdrop's own, in the catalogue.
+        Kind::Collar => Params::Collar(Collar {
+            target: 15_000_000,
+            span: 200_000_000,
+            share: (0.9 * f64::from(SHARE_ONE)) as u32,
+            ids: 256,
+            sets: 16,
+        }),
     };
     Settings { limit: 1000, rate: 0, params }
 }
@@ -462,6 +495,10 @@ pub fn words(settings: &Settings) -> String {
             }
         }
         Params::Ward(drops) => words.push(format!("full_case3 {}", if *drops { "drop" } else { "queue" })),
+        Params::Collar(Collar { target, span, share, ids, sets }) => {
+            let share = f64::from(*share) / f64::from(SHARE_ONE);
+            words.push(format!("target {target}ns span {span}ns share {share} ids {ids} sets {sets}"));
+        }
     }
     if settings.rate > 0 {
         words.push(format!("rate {}bit", settings.rate));
@@ -522,7 +559,7 @@ mod tests {
         lookup(kind, &words)?.settings(kind, None).map(|(settings, _)| settings)
     }
 
-    const LINES: [(Kind, &str); 7] = [
+    const LINES: [(Kind, &str); 9] = [
         (Kind::Choke, "limit 300 min 30 max 60 bandwidth 1mbit burst 40"),
         (Kind::Choke, "limit 300 schedule odd regions 4 draw head replacement cell 1 rate 1mbit gentle"),
         (Kind::Choke, "limit 65528 candidates 8 count_on_match probability 0.1 w_q 0.002"),
@@ -530,6 +567,8 @@ mod tests {
         (Kind::ChokeW, "limit 300 weights 1,2.5 classes 46:1,0:3 max_draws 0 rate 10mbit"),
         (Kind::ChokeW, "with_red limit 1000 p_plus 1.5 wait"),
         (Kind::Ward, "limit 100 full_case3 drop"),
+        (Kind::Collar, "limit 1000 rate 10mbit"),
+        (Kind::Collar, "limit 65528 target 4.29s span 1us share 0.123 ids 4096 sets 256"),
     ];
 
     #[test]
@@ -623,6 +662,12 @@ mod tests {
             (Kind::Red, "adaptive", "adaptive: the programs have no adaptive max_p; valid: without adaptive"),
             (Kind::Ward, "rate 5", "rate 5 is not valid; valid: 8 bit/s to 1 Tbit/s"),
             (Kind::Ward, "full_case3 keep", "full_case3 keep is not valid; valid: queue, drop"),
+            (Kind::Collar, "target 5s", "target 5s is not valid; valid: a time from 1us to 4.29s"),
+            (Kind::Collar, "span 10", "span 10 is not valid; valid: a time from 1us"),
+            (Kind::Collar, "share 0", "share 0 is not valid; valid: a fraction from 1/65536 to 1"),
+            (Kind::Collar, "ids 200", "ids 200 is not valid; valid: a multiple of 128 from 128 to 4096"),
+            (Kind::Collar, "sets 257", "sets 257 is not valid; valid: 1 to 256"),
+            (Kind::Collar, "min 30", "min is no option of collar; valid: limit, rate, target, span"),
             (Kind::ChokeW, "l_th 200", "l_th 200 l_minus 125 l_plus 175 is not valid"),
             (Kind::ChokeW, "weights 0.5", "weights 0.5 is not valid; valid: 1 to 16 numbers"),
             (Kind::ChokeW, "classes 64:1", "classes 64:1 is not valid; valid: pairs of a DSCP"),

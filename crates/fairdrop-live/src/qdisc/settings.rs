@@ -2,7 +2,7 @@
 //! `bpf/kernel/qdisc.h`).
 
 /// `FD_LAYOUT`: changes with that form.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 /// `FD_MOST_LIMIT`.
 pub const MOST_LIMIT: u32 = 65_528;
 /// `FD_MOST_CANDIDATES`.
@@ -13,9 +13,15 @@ pub const MOST_REGIONS: usize = 16;
 pub const CLASSES: usize = 16;
 /// Values of the DSCP field.
 pub const DSCPS: usize = 64;
+/// `FD_MOST_IDS`.
+pub const MOST_IDS: u32 = 4096;
+/// `FD_MOST_SETS`.
+pub const MOST_SETS: u32 = 256;
 
 /// One in fixed point with 32 binary places: `FD_ONE`.
 pub const ONE: u64 = 1 << 32;
+/// One in the form of COLLAR's `share`: `FD_Q16`.
+pub const SHARE_ONE: u32 = 1 << 16;
 /// One in the form of `CHOKeW`'s weights: `FD_WEIGHT_ONE`.
 pub const WEIGHT_ONE: u64 = 1 << 16;
 
@@ -33,11 +39,13 @@ pub enum Kind {
     ChokeW,
     /// WARD.
     Ward,
+    /// COLLAR, in integers.
+    Collar,
 }
 
 impl Kind {
     /// All.
-    pub const ALL: [Self; 4] = [Self::Red, Self::Choke, Self::ChokeW, Self::Ward];
+    pub const ALL: [Self; 5] = [Self::Red, Self::Choke, Self::ChokeW, Self::Ward, Self::Collar];
 
     /// Its name on the command line, and of its object.
     pub const fn name(self) -> &'static str {
@@ -46,6 +54,7 @@ impl Kind {
             Self::Choke => "choke",
             Self::ChokeW => "chokew",
             Self::Ward => "ward",
+            Self::Collar => "collar",
         }
     }
 
@@ -118,6 +127,21 @@ pub struct ChokeW {
     pub class_of_dscp: [u8; DSCPS],
 }
 
+/// `struct fd_collar_params`. ECN is off: no program can mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collar {
+    /// Waiting time that the controller aims at, ns.
+    pub target: u32,
+    /// Least reach of the memory and greatest reach of the table, ns.
+    pub span: u32,
+    /// Limit of a suspect, in units of [`SHARE_ONE`].
+    pub share: u32,
+    /// Departures remembered, a multiple of 128.
+    pub ids: u32,
+    /// Sets of the table of suspects.
+    pub sets: u32,
+}
+
 /// Settings of one discipline.
 #[expect(clippy::large_enum_variant, reason = "a process has a few")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +154,8 @@ pub enum Params {
     ChokeW(ChokeW),
     /// WARD's (`struct fd_ward_params`): whether an arrival at a full buffer is dropped although a pair leaves.
     Ward(bool),
+    /// COLLAR's.
+    Collar(Collar),
 }
 
 /// `struct fd_settings`.
@@ -151,6 +177,7 @@ impl Params {
             Self::Choke(_) => Kind::Choke,
             Self::ChokeW(_) => Kind::ChokeW,
             Self::Ward(_) => Kind::Ward,
+            Self::Collar(_) => Kind::Collar,
         }
     }
 
@@ -160,7 +187,7 @@ impl Params {
             Self::Red(red) => Some(red),
             Self::Choke(choke) => Some(&mut choke.red),
             Self::ChokeW(chokew) => Some(&mut chokew.red),
-            Self::Ward(_) => None,
+            Self::Ward(_) | Self::Collar(_) => None,
         }
     }
 }
@@ -211,6 +238,12 @@ impl Writer {
                 self.0.extend(chokew.class_of_dscp);
             }
             Params::Ward(drops) => self.word((*drops).into()),
+            Params::Collar(collar) => {
+                let ecn = 0;
+                for word in [collar.target, collar.span, collar.share, collar.ids, collar.sets, ecn] {
+                    self.word(word);
+                }
+            }
         }
     }
 }
@@ -282,6 +315,13 @@ impl Reader<'_> {
                 Params::ChokeW(chokew)
             }
             Kind::Ward => Params::Ward(self.flag()?),
+            Kind::Collar => Params::Collar(Collar {
+                target: self.word()?,
+                span: self.word()?,
+                share: self.word()?,
+                ids: self.word()?,
+                sets: self.word()?,
+            }),
         })
     }
 }
