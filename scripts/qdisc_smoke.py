@@ -17,7 +17,7 @@ import qdisc_vm
 from qdisc_vm import CACHE, ROOT, Ended, Missing
 
 OBJECTS = ROOT / "build" / "bpf"
-DISCIPLINES = ("red", "choke", "chokew", "ward")
+DISCIPLINES = ("red", "choke", "chokew", "ward", "collar")
 GUEST = ROOT / "tests" / "bpf" / "guest_smoke.sh"
 # Of all kinds together; a round of adding and deleting that lost its queue would lose 20 times as many.
 MOST_LEAKED = 300
@@ -100,7 +100,7 @@ def judge_states(discipline: str, states: dict[tuple[str, str], dict[str, Any]])
     dropped = {cause: amount["packets"] for cause, amount in counters["dropped"].items() if amount["packets"]}
     arrived, departed = (counters[name]["packets"] for name in ("arrived", "departed"))
     print(f"{discipline:7} arrived {arrived:6} departed {departed:6} {dropped}")
-    expected = "red_early" if discipline == "red" else "match_queued"
+    expected = {"red": "red_early", "collar": "filter"}.get(discipline, "match_queued")
     wrong = [] if expected in dropped else [f"{discipline}: nothing was dropped as {expected}"]
     if departed < 500:
         wrong.append(f"{discipline}: {departed} packets left in 5 s at 4 Mb/s")

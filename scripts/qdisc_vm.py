@@ -29,7 +29,7 @@ NEWEST = "linux-image-cloud-amd64"
 # What a guest may use, where this machine has it.
 # fmt: off
 PROGRAMS = (
-    "sh", "cat", "cut", "date", "dmesg", "grep", "ip", "iperf3", "insmod", "ln", "ls", "mkdir",
+    "sh", "cat", "cut", "date", "dmesg", "grep", "head", "ip", "iperf3", "insmod", "ln", "ls", "mkdir",
     "mount", "nproc", "sed", "sleep", "sort", "tc", "tr", "uname", "wc",
 )
 # fmt: on

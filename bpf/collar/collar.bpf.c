@@ -4,9 +4,11 @@
 
 int init_state(unsigned long long now);
 int update(unsigned long long now);
+int widen(unsigned long long aim, long long change);
 int sample(unsigned int id, unsigned int len, unsigned long long wait, unsigned long long now);
 #define FD_COLLAR_INIT(collar, params, now) init_state(now)
 #define FD_COLLAR_UPDATE(collar, params, limit, now) update(now)
+#define FD_COLLAR_WIDEN(collar, params, aim, change) widen(aim, change)
 #define FD_COLLAR_SAMPLE(host, collar, params, id, len, wait, now) sample(id, len, wait, now)
 
 #include "collar.h"
@@ -22,6 +24,12 @@ typedef struct fd_collar fd_state;
 __attribute__((noinline)) int init_state(unsigned long long now)
 {
     fd_collar_init(&own.state, &own.active.params, now);
+    return 0;
+}
+
+__attribute__((noinline)) int widen(unsigned long long aim, long long change)
+{
+    fd_collar_widen(&own.state, &own.active.params, aim, change);
     return 0;
 }
 

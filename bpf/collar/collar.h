@@ -208,6 +208,14 @@ FD_INLINE void fd_collar_widen(struct fd_collar *collar, const struct fd_collar_
     collar->widened = widened < (fd_s64)FD_Q16 ? FD_Q16 : (fd_u64)widened;
 }
 
+/* The kernel glue takes what is rare out of line: the verifier follows a function on its own once. */
+#ifndef FD_COLLAR_UPDATE
+#define FD_COLLAR_UPDATE(collar, params, limit, now) fd_collar_update(collar, params, limit, now)
+#define FD_COLLAR_SAMPLE(host, collar, params, id, len, wait, now) fd_collar_sample(host, collar, params, id, len, wait, now)
+#define FD_COLLAR_INIT(collar, params, now) fd_collar_init(collar, params, now)
+#define FD_COLLAR_WIDEN(collar, params, aim, change) fd_collar_widen(collar, params, aim, change)
+#endif
+
 /* The waiting time to aim at, ns. */
 FD_INLINE fd_u64 fd_collar_aim(const struct fd_collar *collar, const struct fd_collar_params *params, fd_u64 service,
                                fd_u32 limit)
@@ -226,7 +234,7 @@ FD_INLINE void fd_collar_catch_up(struct fd_collar *collar, const struct fd_coll
     for (int i = 0; i < 16; i++) {
         if (left == 0 || collar->widened <= FD_Q16)
             break;
-        fd_collar_widen(collar, params, aim, 0);
+        FD_COLLAR_WIDEN(collar, params, aim, 0);
         left--;
     }
     if (left > 0 && collar->widened == FD_Q16)
@@ -244,7 +252,7 @@ FD_INLINE void fd_collar_update(struct fd_collar *collar, const struct fd_collar
     if (collar->widened == FD_Q16)
         collar->root = (fd_u64)fd_clamp((fd_s64)collar->root + fd_collar_steps(collar, params, aim, change), 0, 1ll << 39);
     if (collar->root == 0)
-        fd_collar_widen(collar, params, aim, change);
+        FD_COLLAR_WIDEN(collar, params, aim, change);
     collar->old_delay = collar->delay;
     collar->pressed = 0;
     fd_collar_catch_up(collar, params, aim, missed);
@@ -259,13 +267,6 @@ FD_INLINE void fd_collar_update(struct fd_collar *collar, const struct fd_collar
     collar->spared = service ? aim / (8 * service) : 0;
     fd_collar_loosen(collar);
 }
-
-/* The kernel glue takes what is rare out of line: the verifier follows a function on its own once. */
-#ifndef FD_COLLAR_UPDATE
-#define FD_COLLAR_UPDATE(collar, params, limit, now) fd_collar_update(collar, params, limit, now)
-#define FD_COLLAR_SAMPLE(host, collar, params, id, len, wait, now) fd_collar_sample(host, collar, params, id, len, wait, now)
-#define FD_COLLAR_INIT(collar, params, now) fd_collar_init(collar, params, now)
-#endif
 
 /* First thing in every call. */
 FD_INLINE void fd_collar_updates(struct fd_collar *collar, const struct fd_collar_params *params, fd_u32 limit, fd_u64 now)

@@ -10,6 +10,7 @@
 
 #include "../choke/choke.h"
 #include "../chokew/chokew.h"
+#include "../collar/collar.h"
 #include "../core/shaper.h"
 #include "../red/red.h"
 #include "../ward/ward.h"
@@ -50,6 +51,12 @@ static fd_u32 fd_random(struct fd_host *host, enum fd_stream stream)
 {
     (void)host, (void)stream;
     return (fd_u32)(bits() >> 32);
+}
+
+static fd_u64 fd_random_64(struct fd_host *host, enum fd_stream stream)
+{
+    (void)host, (void)stream;
+    return bits();
 }
 
 static fd_u64 fd_below(struct fd_host *host, enum fd_stream stream, fd_u64 n)
@@ -219,6 +226,20 @@ static void check_draws(bool by_weight)
 }
 
 /* Each of these would make a division by zero, an overflow or an endless loop if it were taken. */
+static void check_settings_of_collar(void)
+{
+    const struct fd_collar_params good = { .target = 15000000, .span = 200000000, .share = FD_Q16, .ids = FD_MOST_IDS,
+                                           .sets = FD_MOST_SETS };
+    struct fd_collar_params bad[8];
+    expect(fd_collar_valid(&good), "good settings of COLLAR are refused");
+    for (int i = 0; i < 8; i++)
+        bad[i] = good;
+    bad[0].target = 999, bad[1].span = 999, bad[2].share = 0, bad[3].share = FD_Q16 + 1, bad[4].ids = 129;
+    bad[5].ids = FD_MOST_IDS + 128, bad[6].sets = 0, bad[7].sets = FD_MOST_SETS + 1;
+    for (int i = 0; i < 8; i++)
+        expect(!fd_collar_valid(&bad[i]), "bad settings %d of COLLAR are taken", i);
+}
+
 static void check_settings(void)
 {
     const struct fd_red_params red = { .min_th = 30 * FD_ONE, .max_th = 60 * FD_ONE, .max_p = FD_ONE / 50, .w_q = FD_ONE / 500,
@@ -247,6 +268,7 @@ static void check_settings(void)
     expect(!fd_chokew_valid(&chokew), "a weight of 0 is taken");
     chokew.weights[FD_CLASSES - 1] = FD_WEIGHT_ONE, chokew.l_plus = chokew.l_minus;
     expect(!fd_chokew_valid(&chokew), "l_plus equal to l_minus is taken");
+    check_settings_of_collar();
 }
 
 int main(void)

@@ -43,7 +43,7 @@ for name in pfifo choke red sfb fq_codel; do
     tc qdisc add dev d0 parent 1:1 $name $options && measure "kernel/$name/htb"
     tc qdisc del dev d0 root
 done
-for name in red choke chokew ward; do
+for name in red choke chokew ward collar; do
     eval "options=\${$name-limit 300}"
     fairdropd add dev d0 root $name $options 2>/dev/null && measure "bpf/$name/none"
     fairdropd replace dev d0 root $name $options rate 10mbit 2>/dev/null && measure "bpf/$name/rate"

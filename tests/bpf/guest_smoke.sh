@@ -37,12 +37,13 @@ skbs() { grep -E '^skbuff_head_cache|^skbuff_fclone_cache' /proc/slabinfo | tr -
 
 traffic 1
 echo "SKBS before $(skbs)"
-for discipline in red choke chokew ward; do
+for discipline in red choke chokew ward collar; do
     case $discipline in
     red) options="limit 100p min 10p max 50p probability 0.1 w_q 0.01" ;;
     choke) options="limit 100 min 10 max 50 candidates 2 w_q 0.01" ;;
     chokew) options="limit 100 l_th 5 l_minus 10 l_plus 20 p_plus 0.02 weights 1,2 classes 46:1" ;;
     ward) options="limit 100" ;;
+    collar) options="limit 100 target 20ms" ;;
     esac
     begin=$(cut -d' ' -f1 /proc/uptime)
     fairdropd add dev near root $discipline $options rate 4mbit || { echo "FAILED add $discipline"; continue; }

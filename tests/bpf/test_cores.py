@@ -35,7 +35,7 @@ def check(*arguments: str | Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("discipline", ["red", "choke", "chokew", "ward"])
+@pytest.mark.parametrize("discipline", ["red", "choke", "chokew", "ward", "collar_integer"])
 def test_decisions_draws_and_averages_are_those_of_the_vectors(native, discipline):
     """Every drop, comparison and random number: the fixed-point average changes no decision."""
     status, text = check("--discipline", discipline, "--tolerance", TOLERANCE, "--", native / "play")
@@ -52,6 +52,7 @@ def test_decisions_draws_and_averages_are_those_of_the_vectors(native, disciplin
         ("core/ring.h", "2 * ring->packets + FD_SLACK", "3 * ring->packets + FD_SLACK", "choke"),
         ("chokew/chokew.h", "queue > params->l_plus", "queue >= params->l_plus", "chokew"),
         ("ward/ward.h", "(fd_u64)waiting + 1", "(fd_u64)waiting", "ward"),
+        ("collar/collar.h", "if (now >= collar->next_update)", "if (now > collar->next_update)", "collar_integer"),
     ],
 )
 def test_a_wrong_core_is_noticed(tmp_path, root, file, right, wrong, discipline):
@@ -77,7 +78,7 @@ def test_arithmetic_shaper_ring_and_bounds(native):
 
 def test_objects_are_portable_and_small(objects):
     """No path of this machine, the licence that the kernel's functions ask for, types for any kernel."""
-    for program in ("red", "choke", "chokew", "ward"):
+    for program in ("red", "choke", "chokew", "ward", "collar"):
         contents = (objects / f"fairdrop-{program}.bpf.o").read_bytes()
         assert os.fsencode(objects.parents[1]) not in contents
         assert b"Dual BSD/GPL" in contents and b".BTF.ext" in contents

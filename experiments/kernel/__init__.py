@@ -1,0 +1,1 @@
+"""Queue disciplines in the Linux kernel beside the simulator."""
