@@ -25,6 +25,9 @@ attach() {
     fi
 }
 
+# The hosts are another machine than the router: a socket's hash, which stays with its packets here, does not change after a timeout.
+ip netns exec src sh -c 'echo 0 >/proc/sys/net/core/txrehash'
+
 # What UDP has sent, what it has received, and all octets received.
 sample() {
     echo "SAMPLE $1 $2 $(ip netns exec src grep '^Udp: [0-9]' /proc/net/snmp) | $(ip netns exec dst grep '^Udp: [0-9]' /proc/net/snmp) | $(ip netns exec dst grep '^IpExt: [0-9]' /proc/net/netstat)"
@@ -37,10 +40,10 @@ for rate in $RATES; do
     ip netns exec dst iperf3 -s -1 -D -p 5202
     sleep 1
     # A segment of TCP is a packet of 1000 bytes, too.
-    ip netns exec src iperf3 -c 10.9.0.2 -p 5202 -P 32 -C reno -M 960 -t 100000 >/dev/null 2>&1 &
+    ip netns exec src iperf3 -c 10.9.0.2 -p 5202 -P 32 -C reno -M 960 -t 3600 >/dev/null 2>&1 &
     tcp=$!
     sleep 1
-    ip netns exec src iperf3 -c 10.9.0.2 -p 5201 -u -b $((rate * 972)) -l 972 -t 100000 >/dev/null 2>&1 &
+    ip netns exec src iperf3 -c 10.9.0.2 -p 5201 -u -b $((rate * 972)) -l 972 -t 3600 >/dev/null 2>&1 &
     udp=$!
     sleep $WARM
     sample $rate begin
