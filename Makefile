@@ -270,8 +270,12 @@ test-quic: ## QUIC connections through the disciplines, in the virtual-time netw
 qdisc-smoke: .venv/dev ## every BPF qdisc in a Debian kernel under qemu: traffic, counters, 100 adds and deletes (minutes; KERNELS=packages)
 	@$(BIN)/python scripts/qdisc_smoke.py $(KERNELS)
 
-qdisc-lab: .venv/dev ## what the BPF qdiscs cost beside the kernel's own, in instructions for a packet (half an hour; resumes)
+qdisc-lab: .venv/dev ## what the BPF qdiscs cost beside the kernel's own, in instructions for a packet, and what they endure (an hour; resumes)
 	@$(BIN)/python scripts/qdisc_lab.py $(KERNELS)
+
+qdisc-shares: .venv/installed ## UDP beside kernel TCP under the BPF qdiscs and the kernel's own, beside the simulator (two hours; resumes)
+	$(BIN)/python -m experiments.kernel.campaign --keep
+	$(BIN)/python -m experiments.pages kernel
 
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::

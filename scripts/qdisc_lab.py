@@ -1,9 +1,9 @@
-"""Measures the BPF qdiscs in a Debian kernel in a virtual machine: their cost, whose time is counted in instructions, and stress.
+"""Measures what the BPF qdiscs endure and cost in a virtual machine whose time is counted in instructions.
 
     python scripts/qdisc_lab.py [PACKAGE]    a kernel by the name of its package; without one, the newest
 
-Results of parts that have ended stay in `build/qdisc/lab`: a campaign that was interrupted goes on where it was. Shares beside
-the simulator are `python -m experiments.kernel.campaign`.
+Results of parts that have ended stay in `build/qdisc/lab`: a campaign that was interrupted goes on where it was. Shares
+beside the simulator are `python -m experiments.kernel.campaign`.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def endured(ended: Ended) -> dict[str, Any]:
     return found
 
 
-def part(kernel: Kernel, files: dict[str, Path], name: str, read: Callable[[Ended], Any], *, counted: bool) -> Any:
+def part(kernel: Kernel, files: dict[str, Path], name: str, read: Callable[[Ended], Any]) -> Any:
     """The results of a part, which is run unless it was."""
     kept = CACHE / "lab" / f"{name}-{kernel.version}.json"
     if not kept.exists():
         script = (GUESTS / f"guest_{name}.sh").read_text()
-        ended = qdisc_vm.boot(kernel, script, files, seconds=HOUR, counted=counted)
+        ended = qdisc_vm.boot(kernel, script, files, seconds=HOUR, counted=True)
         kept.with_suffix(".log").write_text("\n".join(ended.lines) + "\n")
         found = read(ended)
         if ended.status != 0 or not found:
@@ -82,11 +82,11 @@ def main(packages: list[str]) -> int:
         print(f"qdisc-lab: skipped: {reason}")
         return 0
     (CACHE / "lab").mkdir(parents=True, exist_ok=True)
-    stress = part(kernel, files, "stress", endured, counted=False)
+    stress = part(kernel, files, "stress", endured)
     print(f"Linux {kernel.version}: deleted and added under traffic, and flooded")
     for name, result in stress.items():
         print(f"{name:20} {result}")
-    costs = part(kernel, files, "cost", instructions, counted=True)
+    costs = part(kernel, files, "cost", instructions)
     print(f"Linux {kernel.version}: instructions for a packet, with those of generator and device; the part dropped")
     for name, cost in costs.items():
         print(f"{name:20} {cost['instructions']:8.0f} {100 * cost['dropped']:6.2f} %")

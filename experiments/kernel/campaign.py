@@ -1,9 +1,9 @@
 """Measure shares in a Linux kernel and in the simulator: 32 TCP flows and one UDP flow over a link of 1 Mb/s.
 
-The kernel runs in a virtual machine whose time is counted in instructions, so the load of this machine changes no result. There a
-discipline is one of the BPF programs, with a rate of its own, or the kernel's, below htb. A run is one boot: instances
-differ by the random numbers of the kernel. Each finished run is a line of a file, written as soon as it ends; what is in
-that file or in shares.csv is not run again.
+The kernel runs in a virtual machine whose time is counted in instructions, so the load of this machine changes no
+result. There a discipline is one of the BPF programs, with a rate of its own, or the kernel's, below htb. A run is one
+boot: instances differ by the random numbers of the kernel. Each finished run is a line of a file, written as soon as it
+ends; what is in that file or in shares.csv is not run again.
 """
 
 from __future__ import annotations
@@ -48,14 +48,23 @@ class Settings:
     kernel: str | None = None
 
 
-_RED = "min 100 max 200 probability 0.1 burst 300 bandwidth 1mbit"
-_IN_BYTES = f"limit {300 * FRAME} min {100 * FRAME} max {200 * FRAME} avpkt {FRAME} burst 300 probability 0.1 bandwidth 1mbit"
 # burst 300 is w_q = 2^-9 in both tc's rule and that of fairdropd.
-_SIMULATED_RED = f"[queue.red]\nmin_th = '100p'\nmax_th = '200p'\nmax_p = 0.1\nw_q = {2**-9}\nmean_packet_size = '{FRAME}B'\n"
+_RED = "probability 0.1 burst 300 bandwidth 1mbit"
+_PACKETS = f"limit 300p min 100p max 200p avpkt {FRAME} {_RED}"
+_BYTES = f"limit {300 * FRAME} min {100 * FRAME} max {200 * FRAME} avpkt {FRAME} {_RED}"
+_CHOKE = f"limit 300 min 100 max 200 avpkt {FRAME} {_RED}"
+_SIMULATED_RED = f"""
+[queue.red]
+min_th = "100p"
+max_th = "200p"
+max_p = 0.1
+w_q = {2**-9}
+mean_packet_size = "{FRAME}B"
+"""
 DISCIPLINES = {
     "droptail": Settings("", None, "pfifo limit 300"),
-    "red": Settings(_SIMULATED_RED, f"limit 300p {_RED.replace('100', '100p').replace('200', '200p')}", f"red {_IN_BYTES}"),
-    "choke": Settings(_SIMULATED_RED, f"limit 300 {_RED}", f"choke limit 300 {_RED}"),
+    "red": Settings(_SIMULATED_RED, _PACKETS, f"red {_BYTES}"),
+    "choke": Settings(_SIMULATED_RED, _CHOKE, f"choke {_CHOKE}"),
     "chokew": Settings("[queue.chokew]\nweights = [1.0]\n", "limit 300 weights 1"),
     "ward": Settings("", "limit 300"),
     "collar_integer": Settings("", "limit 300"),
@@ -140,9 +149,8 @@ def in_a_guest(task: Task) -> Row:
     name = {"collar_integer": "collar"}.get(task.discipline, task.discipline)
     if task.place == "kernel":
         name, _, words = words.partition(" ")
-    variables = {
-        "KIND": task.place, "NAME": name, "OPTIONS": words, "RATES": task.udp_kbps, "WARM": WARM_UP_S, "MEASURED": MEASURED_S,
-    }  # fmt: skip
+    times = {"WARM": WARM_UP_S, "MEASURED": MEASURED_S}
+    variables = {"KIND": task.place, "NAME": name, "OPTIONS": words, "RATES": task.udp_kbps, **times}
     begin = "".join(f"{variable}='{value}'\n" for variable, value in variables.items())
     kernel = qdisc_vm.fetch()
     ended = qdisc_vm.boot(kernel, begin + GUEST.read_text(), qdisc_smoke.files(), seconds=SECONDS, counted=True)

@@ -28,7 +28,7 @@ for discipline in red choke chokew ward collar; do
         echo "qdisc del dev near root"
         echo "qdisc add dev near root $kind"
         round=$((round + 1))
-    done | tc -batch - && echo "ROUNDS $discipline $round" || echo "FAILED to delete and add $discipline 1000 times"
+    done | tc -batch - && echo "ROUNDS $discipline 1000" || echo "FAILED to delete and add $discipline 1000 times"
     kill $udp $tcp
     wait
     fairdropd replace dev near root $discipline limit 100p rate 4mbit || echo "FAILED replace $discipline"
