@@ -52,7 +52,7 @@ semver: ## the interfaces of the stable crates beside those of the last release 
 	@scripts/semver.sh
 
 dist-check: .venv/dist ## the wheel and fairdropd for x86-64 in an empty environment: README's commands, the Debian package (ten minutes)
-	$(BIN)/python scripts/dist.py wheel sdist fairdropd c --architecture x86_64
+	$(BIN)/python scripts/dist.py wheel sdist fairdropd c bpf --architecture x86_64
 	$(BIN)/python -m pytest tests/packages
 
 dist-twice: .venv/dist ## all packages, and the crates, built twice: the same bytes

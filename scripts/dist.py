@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Build what is released: Python wheels, the source distribution, fairdropd and the C library, both for Debian as well.
+"""Build what is released.
+
+Python wheels, the source distribution, fairdropd and the C library, both for Debian as well, and the queue disciplines
+for the Linux kernel.
 
 No path of the building machine goes into them, and the same commit gives the same bytes.
 """
@@ -37,12 +40,14 @@ BIN = Path(sys.executable).parent
 # Of CPU architectures, in the words of Rust. Wheels are those of glibc 2.17, fairdropd is linked statically.
 ARCHITECTURES = ("x86_64", "aarch64", "riscv64gc")
 WHEELS = ARCHITECTURES[:2]
+# One file for all architectures.
+PORTABLE = ("sdist", "bpf")
 
 
 def main() -> None:
     """Command line of the script."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, free-threaded, sdist, fairdropd, c (all)")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, free-threaded, sdist, fairdropd, c, bpf (all)")
     parser.add_argument(
         "--architecture",
         action="append",
@@ -51,12 +56,19 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="where they are written (dist)")
     options = parser.parse_args()
-    builders = {"wheel": wheel, "free-threaded": free_threaded, "sdist": sdist, "fairdropd": fairdropd, "c": c}
+    builders = {
+        "wheel": wheel,
+        "free-threaded": free_threaded,
+        "sdist": sdist,
+        "fairdropd": fairdropd,
+        "c": c,
+        "bpf": bpf,
+    }
     if unknown := set(options.what) - set(builders):
         parser.error(f"what: {', '.join(sorted(unknown))}; valid: {', '.join(builders)}")
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.what or builders:
-        for architecture in options.architecture or ARCHITECTURES if name != "sdist" else [""]:
+        for architecture in options.architecture or ARCHITECTURES if name not in PORTABLE else [""]:
             for path in builders[name](architecture, options.out):
                 print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
 
@@ -176,6 +188,23 @@ def sdist(_: str, out: Path) -> Iterator[Path]:
         information.write_bytes(described(metadata.read_bytes()))
         path = out / f"{name}.tar.gz"
         write_archive(path, {f"{name}/{each}": file for each, file in (files | {"PKG-INFO": information}).items()})
+    yield path
+
+
+def bpf(_: str, out: Path) -> Iterator[Path]:
+    """The queue disciplines for the Linux kernel, which `fairdropd qdisc` loads."""
+    clang = any(shutil.which(name) for name in ("clang-16", "clang-17", "clang-18", "clang-19", "clang"))
+    if not clang or not Path("/usr/include/bpf/bpf_helpers.h").exists():
+        missing = "no clang, or no headers of libbpf (Debian packages clang-16, libbpf-dev)"
+        print(f"dist: bpf is left out: {missing}", file=sys.stderr)
+        return
+    made = BUILD / "bpf"
+    run(["make", "--silent", "-C", str(ROOT / "bpf"), "objects", f"OUT={made}"], os.environ)
+    name = f"fairdrop-bpf-{version()}"
+    files = {f"{name}/{path.name}": path for path in made.glob("*.bpf.o")}
+    texts = ("README.md", "LICENSE-GPL-2.0", "LICENSE-BSD-2-Clause")
+    path = out / f"{name}.tar.gz"
+    write_archive(path, files | {f"{name}/{each}": ROOT / "bpf" / each for each in texts})
     yield path
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -92,6 +93,18 @@ def test_auditwheel_and_abi3audit_agree(stranger: Stranger) -> None:
         assert "manylinux_2_17_x86_64" in shown.stdout, shown.stdout
         if "abi3" in path.name:
             subprocess.run([Path(sys.executable).parent / "abi3audit", "--strict", path], check=True)
+
+
+def test_the_programs_for_the_kernel_are_all_there() -> None:
+    found = list(DIST.glob("fairdrop-bpf-*.tar.gz"))
+    if not found:
+        pytest.skip("not built: python scripts/dist.py bpf")
+    for path in found:
+        with tarfile.open(path) as archive:
+            names = {name.partition("/")[2] for name in archive.getnames()}
+        programs = {folder.parent.name for folder in (ROOT / "bpf").glob("*/*.bpf.c")}
+        assert {f"fairdrop-{program}.bpf.o" for program in programs} <= names
+        assert {"LICENSE-GPL-2.0", "LICENSE-BSD-2-Clause"} <= names
 
 
 def test_the_free_threaded_wheel_has_its_tag() -> None:
