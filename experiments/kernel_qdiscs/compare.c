@@ -56,10 +56,15 @@ static const struct form FORMS[] = {
     { "red", "ecn today", "red", RED "ecn=true", true, true },
     { "sfb", "today", "sfb", SFB, false, false },
     { "codel", "today", "codel", CODEL "ecn=false", false, false },
-    { "codel", "ecn today", "codel", CODEL "ecn=true", true, false },
+    { "codel", "linux", "codel", CODEL "linux=6.12 ecn=false", false, false },
+    { "codel", "linux ecn", "codel", CODEL "linux=6.12 ecn=true", true, false },
     { "fq_codel", "today", "fq_codel", CODEL "ecn=true mtu_backlog=all", true, false },
+    { "fq_codel", "linux", "fq_codel", CODEL "linux=6.12 ecn=true", true, false },
     { "pie", "today", "pie", PIE "derandomise=true steep=true", false, false },
+    { "pie", "linux", "pie", PIE "linux=6.12", false, false },
     { "fq_pie", "today", "fq_pie", PIE "derandomise=true steep=true", false, false },
+    { "fq_pie", "linux", "fq_pie", PIE "linux=6.12", false, false },
+    { "fq_pie", "linux ecn", "fq_pie", PIE "linux=6.12 ecn=true", true, false },
     { "cake", "today", "cake", CAKE, true, false },
 };
 

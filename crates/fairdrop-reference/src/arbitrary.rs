@@ -1,7 +1,7 @@
 //! Random parameters, degenerate ones included, and random traces.
 
 use fairdrop::{
-    AverageIn, Candidates, ChokeParams, DrawFrom, Ecn, Meta, Order, RedParams, Sampling, Schedule, SfqParams,
+    AverageIn, Candidates, ChokeParams, DrawFrom, Ecn, Linux, Meta, Order, RedParams, Sampling, Schedule, SfqParams,
     Time,
 };
 use proptest::prelude::*;
@@ -102,6 +102,11 @@ pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
         order: scheme.order,
         count_on_match: scheme.count_on_match,
     }
+}
+
+/// The rules of a discipline's source, or those of a kernel.
+pub fn rules() -> impl Strategy<Value = Linux> {
+    prop_oneof![2 => Just(Linux::None), 1 => Just(Linux::V6_12)]
 }
 
 /// SFQ with a few queues; of DRR, the limit and the quantum.

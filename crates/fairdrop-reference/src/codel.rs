@@ -1,8 +1,9 @@
 //! `CoDel` as slowly and obviously as it can be written: a plain list, RFC 8289 line by line.
 
-use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
+use fairdrop::{CoDelParams, DropCause, Linux, Packet};
 
 use crate::broken::Broken;
+use crate::codel_linux::{Vars, Waiting, mark};
 use crate::compare::bytes;
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
@@ -18,6 +19,8 @@ pub struct CoDelModel {
     count: u32,
     lastcount: u32,
     dropping: bool,
+    /// With `linux`, in place of the five above.
+    pub vars: Vars,
     broken: Option<Broken>,
 }
 
@@ -33,6 +36,7 @@ impl CoDelModel {
             count: 0,
             lastcount: 0,
             dropping: false,
+            vars: Vars::default(),
             broken: None,
         }
     }
@@ -60,12 +64,6 @@ impl CoDelModel {
             gap += 1;
         }
         t + gap as i128
-    }
-
-    /// Whether the packet is marked instead of dropped.
-    fn mark(&self, packet: Option<&mut Packet<u32>>) -> bool {
-        let capable = packet.filter(|packet| self.params.ecn && packet.meta.ecn != Ecn::NotCapable);
-        capable.map(|packet| packet.meta.ecn = Ecn::Ce).is_some()
     }
 
     /// Section 5.6.
@@ -96,6 +94,11 @@ impl CoDelModel {
 
     /// Section 5.5.
     pub fn depart(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
+        if self.params.linux != Linux::None {
+            let mut waiting =
+                Waiting { params: &self.params, queue: &mut self.queue, elsewhere: self.elsewhere };
+            return self.vars.depart(&mut waiting, now);
+        }
         let mut drops = Vec::new();
         let (mut packet, mut ok_to_drop) = self.dodequeue(now);
         if self.dropping {
@@ -104,7 +107,7 @@ impl CoDelModel {
             }
             while i128::from(now) >= self.drop_next && self.dropping {
                 self.count += 1;
-                if self.mark(packet.as_mut()) {
+                if mark(&self.params, packet.as_mut()) {
                     self.drop_next = self.control_law(self.drop_next);
                     break;
                 }
@@ -120,7 +123,7 @@ impl CoDelModel {
                 }
             }
         } else if ok_to_drop {
-            if !self.mark(packet.as_mut()) {
+            if !mark(&self.params, packet.as_mut()) {
                 drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
                 (packet, _) = self.dodequeue(now);
             }

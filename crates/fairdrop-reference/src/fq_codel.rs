@@ -1,7 +1,7 @@
 //! FQ-CoDel as slowly and obviously as it can be written: lists of `CoDel` queues.
 
 use fairdrop::disciplines::fq_codel::MtuBacklog;
-use fairdrop::{DropCause, FqCoDelParams, Packet};
+use fairdrop::{DropCause, FqCoDelParams, Linux, Packet};
 
 use crate::broken::Broken;
 use crate::codel::CoDelModel;
@@ -32,6 +32,10 @@ impl FqCoDelModel {
         Self { queues, ..self }
     }
 
+    fn is_linux(&self) -> bool {
+        self.params.codel.linux != Linux::None
+    }
+
     fn bytes(&self, queue: usize) -> u64 {
         self.queues[queue].queue.iter().map(|packet| u64::from(packet.meta.len)).sum()
     }
@@ -56,8 +60,18 @@ impl Slow for FqCoDelModel {
         // Of equals, the first; an empty queue is not among them.
         let with_packets = (0..self.queues.len()).filter(|&queue| !self.queues[queue].queue.is_empty());
         let fattest = with_packets.rev().max_by_key(|&queue| self.bytes(queue)).expect("there are packets");
+        let half = self.bytes(fattest) / 2;
+        let batch = self.params.drop_batch as usize;
         let queue = &mut self.queues[fattest].queue;
-        let wanted = queue.len().div_ceil(2).min(self.params.drop_batch as usize);
+        let mut wanted = queue.len().div_ceil(2).min(batch);
+        if self.params.codel.linux != Linux::None {
+            // As many as hold half of the bytes; one at least.
+            let lens = queue.iter().map(|packet| u64::from(packet.meta.len));
+            let held = lens.scan(0, |sum, len| Some(std::mem::replace(sum, *sum + len)));
+            wanted = held.take_while(|&before| before < half).count().clamp(1, batch);
+            self.queues[fattest].vars.count = (self.queues[fattest].vars.count + wanted as i128) % (1 << 32);
+        }
+        let queue = &mut self.queues[fattest].queue;
         let cause = |packet: &Packet<u32>| {
             if packet.handle == handle { DropCause::Overflow } else { DropCause::LongestQueue }
         };
@@ -76,7 +90,7 @@ impl Slow for FqCoDelModel {
                 self.old.push(queue);
                 continue;
             }
-            if self.params.mtu_backlog == MtuBacklog::All {
+            if self.params.mtu_backlog == MtuBacklog::All || self.is_linux() {
                 let others = (0..self.queues.len()).filter(|&other| other != queue);
                 self.queues[queue].elsewhere = others.map(|other| self.bytes(other)).sum();
             }
@@ -86,11 +100,10 @@ impl Slow for FqCoDelModel {
                 self.credits[queue] -= i64::from(packet.meta.len);
                 return Ok((drops, Some(packet)));
             }
-            if is_new {
-                self.new.remove(0);
+            let becomes_old = is_new && !(self.is_linux() && self.old.is_empty());
+            if is_new { self.new.remove(0) } else { self.old.remove(0) };
+            if becomes_old {
                 self.old.push(queue);
-            } else {
-                self.old.remove(0);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! FQ-PIE as slowly and obviously as it can be written: lists of PIE queues, each making all its updates.
 
-use fairdrop::{AnyDiscipline, DropCause, Ecn, FqPieParams, Packet, Stream};
+use fairdrop::{AnyDiscipline, DropCause, Ecn, FqPieParams, Linux, Packet, Stream};
 
 use crate::compare::close;
 use crate::drr::hashed;
@@ -35,16 +35,15 @@ impl Slow for FqPieModel {
     fn arrive(&mut self, Arrival { mut packet, now, .. }: Arrival, random: Random) -> Decided {
         let own = hashed(self.params.salt, 0, packet.meta.flow, self.params.queues) as usize;
         if self.waiting().len() >= self.params.pie.limit as usize {
-            self.queues[own].accu_prob = 0.0;
+            self.queues[own].dropped();
             return Ok(vec![(packet, DropCause::Overflow)]);
         }
         let queue = &mut self.queues[own];
         queue.timer(now);
         self.last = Some(own);
         if queue.drop_early(&mut || random(Stream::PieCoin)) {
-            queue.accu_prob = 0.0;
-            let capable = packet.meta.ecn != Ecn::NotCapable;
-            if !(self.params.ecn && capable && queue.drop_prob <= self.params.ecn_prob) {
+            let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
+            if !queue.marks(capable, self.params.ecn_prob) {
                 return Ok(vec![(packet, DropCause::Pie)]);
             }
             packet.meta.ecn = Ecn::Ce;
@@ -75,7 +74,8 @@ impl Slow for FqPieModel {
                 return Ok((Vec::new(), Some(packet)));
             }
             list.remove(0);
-            if is_new {
+            let is_linux = self.params.pie.linux != Linux::None;
+            if is_new && !(is_linux && self.old.is_empty()) {
                 self.old.push(queue);
             }
         }

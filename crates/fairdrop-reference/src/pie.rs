@@ -1,11 +1,12 @@
 //! PIE as slowly and obviously as it can be written: a plain list, times in seconds as f64 where the algorithm computes
 //! with them, every update made one by one.
 
-use fairdrop::{AnyDiscipline, DropCause, MOST_UPDATES, Packet, PieParams, Stream};
+use fairdrop::{AnyDiscipline, DropCause, Linux, MOST_UPDATES, Packet, PieParams, Stream};
 
 use crate::broken::Broken;
 use crate::compare::{bytes, close, unit};
 use crate::host::Queue;
+use crate::pie_linux::{Vars, period};
 use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// RFC 8033, sections 4 and 5, appendix A.
@@ -19,16 +20,30 @@ pub struct PieModel {
     burst_allowance: i64,
     pub accu_prob: f64,
     next_update: u64,
+    /// With `linux`, in place of the five above.
+    vars: Vars,
     broken: Option<Broken>,
 }
 
 impl PieModel {
     pub fn new(params: PieParams) -> Self {
         let burst_allowance = params.max_burst.ns() as i64;
-        let next_update = params.t_update.ns();
+        let is_linux = params.linux != Linux::None;
+        let next_update = if is_linux { 500_000_000 } else { params.t_update.ns() };
         let (qdelay, qdelay_old, drop_prob, accu_prob, queue) = (0.0, 0.0, 0.0, 0.0, Vec::new());
-        let broken = None;
-        Self { params, queue, drop_prob, qdelay, qdelay_old, burst_allowance, accu_prob, next_update, broken }
+        let (vars, broken) = (Vars::new(&params), None);
+        Self {
+            params,
+            queue,
+            drop_prob,
+            qdelay,
+            qdelay_old,
+            burst_allowance,
+            accu_prob,
+            next_update,
+            vars,
+            broken,
+        }
     }
 
     /// The same with a mistake.
@@ -37,15 +52,40 @@ impl PieModel {
         Self { broken: Some(form), ..self }
     }
 
+    fn is_linux(&self) -> bool {
+        self.params.linux != Linux::None
+    }
+
     pub fn timer(&mut self, now: u64) {
+        let period = if self.is_linux() { period(&self.params) } else { self.params.t_update.ns() };
         while self.next_update <= now {
-            if (now - self.next_update) / self.params.t_update.ns() >= MOST_UPDATES {
-                self.next_update += self.params.t_update.ns();
+            if (now - self.next_update) / period >= MOST_UPDATES {
+                self.next_update += period;
                 continue;
             }
-            self.update();
-            self.next_update += self.params.t_update.ns();
+            if self.is_linux() {
+                self.vars.update(&self.params, bytes(&self.queue));
+                self.drop_prob = self.vars.shown();
+            } else {
+                self.update();
+            }
+            self.next_update += period;
         }
+    }
+
+    /// An arrival was dropped.
+    pub fn dropped(&mut self) {
+        (self.accu_prob, self.vars.accu_prob) = (0.0, 0);
+    }
+
+    /// What becomes of an arrival that is to be dropped or marked: whether it is marked, where it can be.
+    pub fn marks(&mut self, capable: bool, most: f64) -> bool {
+        let is_low = if self.is_linux() { self.vars.marks(most) } else { self.drop_prob <= most };
+        let marks = capable && is_low;
+        if !(marks && self.is_linux()) {
+            self.dropped();
+        }
+        marks
     }
 
     fn update(&mut self) {
@@ -85,6 +125,7 @@ impl PieModel {
             return None;
         }
         let packet = self.queue.remove(0);
+        self.vars.departed(now, packet.enqueued.ns(), self.queue.is_empty());
         self.qdelay = (now - packet.enqueued.ns()) as f64 / 1e9;
         if self.queue.is_empty() {
             self.qdelay = 0.0;
@@ -93,6 +134,9 @@ impl PieModel {
     }
 
     pub fn drop_early(&mut self, draw: &mut dyn FnMut() -> u64) -> bool {
+        if self.is_linux() {
+            return self.vars.drop_early(&self.params, bytes(&self.queue), draw);
+        }
         let reference = self.params.target.ns() as f64 / 1e9;
         let low = self.qdelay_old < reference / 2.0;
         let spared = match self.broken {
@@ -134,7 +178,7 @@ impl Slow for PieModel {
         self.timer(now);
         let full = self.queue.len() >= self.params.limit as usize;
         if full || self.drop_early(&mut || random(Stream::PieCoin)) {
-            self.accu_prob = 0.0;
+            self.dropped();
             return Ok(vec![(packet, if full { DropCause::Overflow } else { DropCause::Pie })]);
         }
         self.queue.push(packet);

@@ -60,6 +60,7 @@ pub use contract::time::{MOST_UPDATES, Time};
 pub use declare::change::ChangeError;
 pub use declare::entry::{ParamTable, Registered, Warning};
 pub use declare::limit::LIMIT;
+pub use declare::linux::Linux;
 pub use declare::params::Parameter;
 pub use disciplines::ahab::LowPass;
 pub use disciplines::black::BlackFlow;

@@ -1,8 +1,8 @@
 //! `CoDel`: boundaries of RFC 8289, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Codel, Overflow};
-use fairdrop::{AnyDiscipline, AnyParams, CoDelParams, DropTailParams, ParamValue, Time};
-use fairdrop_reference::arbitrary::timed_events;
+use fairdrop::{AnyDiscipline, AnyParams, CoDelParams, DropTailParams, Linux, ParamValue, Time};
+use fairdrop_reference::arbitrary::{rules, timed_events};
 use fairdrop_reference::codel::CoDelModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
@@ -51,6 +51,8 @@ fn defaults_are_those_of_the_rfc() {
     assert!(read.set("interval", ParamValue::Number(0.1)));
     assert!(read.set("mtu", ParamValue::Number(1500.0)));
     assert!(read.set("ecn", ParamValue::Switch(true)));
+    read.linux = Linux::V6_12;
+    assert!(read.set("linux", ParamValue::Word("none")) && !read.set("linux", ParamValue::Word("6.13")));
     assert!(!read.set("mtu", ParamValue::Switch(true)) && !read.set("tea", ParamValue::Number(1.0)));
     assert_eq!(read, params);
 }
@@ -91,6 +93,25 @@ fn first_drop_is_an_interval_after_the_first_packet_above() {
         assert_eq!(depart_after(&mut link, gap), dropped);
         assert_eq!(count(&link), (dropped == 1).then_some(1));
     }
+}
+
+/// Linux 6.12: only after the interval, in ticks of 1.024 us; and the second drop is due half an interval after the first.
+#[test]
+fn linux_drops_strictly_after_the_interval() {
+    let params = CoDelParams { linux: Linux::V6_12, ..standard() };
+    let (interval, tick) = (100 * MS / 1024 * 1024, 1024);
+    for (gap, dropped) in [(interval, 0), (interval + tick, 1)] {
+        let mut link = backlog(params.clone(), 100);
+        assert_eq!(depart_after(&mut link, 5 * MS), 0, "starts the clock");
+        assert_eq!(depart_after(&mut link, gap), dropped);
+    }
+    let mut link = backlog(params, 200);
+    depart_after(&mut link, 5 * MS);
+    assert_eq!(depart_after(&mut link, interval + tick), 1);
+    // 65535 / 65536 of an interval, then one step of Newton's method on from there: 0.5.
+    assert_eq!(depart_after(&mut link, 100 * MS), 1);
+    assert_eq!(depart_after(&mut link, 49 * MS), 0);
+    assert_eq!(depart_after(&mut link, MS), 1);
 }
 
 /// 5.6: one packet below the target restarts the interval.
@@ -244,7 +265,8 @@ fn params() -> impl Strategy<Value = CoDelParams> {
     let interval = prop_oneof![Just(100 * MS), Just(1_u64), 1..200 * MS, 1..10 * MS];
     let mtu = prop_oneof![Just(0_u32), Just(1000), 0_u32..4000];
     (1_u32..60, target, interval, mtu, any::<bool>()).prop_map(|(limit, target, interval, mtu, ecn)| {
-        CoDelParams { ecn, limit, target: Time::from_ns(target), interval: Time::from_ns(interval), mtu }
+        let [target, interval] = [target, interval].map(Time::from_ns);
+        CoDelParams { ecn, limit, target, interval, mtu, linux: Linux::None }
     })
 }
 
@@ -252,7 +274,8 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn codel_agrees(params in params(), trace in timed_events(300)) {
+    fn codel_agrees(params in params(), linux in rules(), trace in timed_events(300)) {
+        let params = CoDelParams { linux, ..params };
         let result = compare(Bottleneck::new(codel(params.clone()), 0), &mut CoDelModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }

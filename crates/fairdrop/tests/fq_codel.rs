@@ -3,9 +3,9 @@
 use fairdrop::DropCause::{Codel, LongestQueue, Overflow};
 use fairdrop::disciplines::fq_codel::MtuBacklog;
 use fairdrop::{
-    AnyDiscipline, AnyParams, CoDelParams, Discipline, Ecn, FqCoDelParams, Meta, ParamValue, Time,
+    AnyDiscipline, AnyParams, CoDelParams, Discipline, Ecn, FqCoDelParams, Linux, Meta, ParamValue, Time,
 };
-use fairdrop_reference::arbitrary::classed_events;
+use fairdrop_reference::arbitrary::{classed_events, rules};
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
@@ -214,6 +214,38 @@ fn the_backlog_of_all_queues_lets_short_ones_drop() {
     assert!(drops(MtuBacklog::All) >= 20);
 }
 
+/// Linux 6.12: a full buffer takes packets until half of the bytes are gone, however many packets that is.
+#[test]
+fn linux_sheds_half_of_the_bytes() {
+    for (linux, dropped) in [(Linux::None, 3), (Linux::V6_12, 1)] {
+        let codel = CoDelParams { linux, ..standard(5).codel };
+        let mut link = Bottleneck::blocked(fq_codel(&FqCoDelParams { codel, ..standard(5) }));
+        for len in [1500, 100, 100, 100, 100] {
+            assert_eq!(link.offer(Meta::of_flow(1, len)).causes(), []);
+        }
+        assert_eq!(link.offer(Meta::of_flow(1, 100)).dropped.len(), dropped);
+    }
+}
+
+/// Linux 6.12: a new queue that is found empty leaves its list where no old one waits, and has a whole quantum with its next
+/// packet; in RFC 8290 it becomes an old one with the credit that is left.
+#[test]
+fn linux_lets_a_lone_new_queue_begin_anew() {
+    for (linux, order) in [(Linux::None, [1, 2, 1, 2, 1]), (Linux::V6_12, [1, 2, 1, 1, 2])] {
+        let codel = CoDelParams { linux, ..standard(100).codel };
+        let mut link =
+            Bottleneck::blocked(fq_codel(&FqCoDelParams { codel, queues: 64, quantum: 1000, ..standard(100) }));
+        let mut sent = Vec::new();
+        link.offer(Meta::of_flow(1, 500));
+        sent.extend(link.finish().departed);
+        (0..2).for_each(|_| drop(link.offer(Meta::of_flow(2, 1000))));
+        sent.extend(link.finish().departed);
+        (0..2).for_each(|_| drop(link.offer(Meta::of_flow(1, 600))));
+        (0..3).for_each(|_| sent.extend(link.finish().departed));
+        assert_eq!(sent.iter().map(|packet| packet.meta.flow).collect::<Vec<_>>(), order, "{linux:?}");
+    }
+}
+
 fn params() -> impl Strategy<Value = FqCoDelParams> {
     let target = prop_oneof![Just(5 * MS), 0..20 * MS, 0_u64..1000];
     let interval = prop_oneof![Just(100 * MS), Just(1_u64), 1..10 * MS];
@@ -221,7 +253,8 @@ fn params() -> impl Strategy<Value = FqCoDelParams> {
     let quantum = prop_oneof![Just(1514_u32), Just(1000), 50_u32..3000, 1_u32..50];
     let codel =
         (1_u32..60, target, interval, mtu, any::<bool>()).prop_map(|(limit, target, interval, mtu, ecn)| {
-            CoDelParams { limit, target: Time::from_ns(target), interval: Time::from_ns(interval), mtu, ecn }
+            let [target, interval] = [target, interval].map(Time::from_ns);
+            CoDelParams { limit, target, interval, mtu, ecn, linux: Linux::None }
         });
     (codel, 1_u32..10, quantum, 1_u32..10, any::<u64>(), any::<bool>()).prop_map(
         |(codel, queues, quantum, drop_batch, salt, all)| FqCoDelParams {
@@ -239,7 +272,8 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn fq_codel_agrees(params in params(), trace in classed_events(6, 300)) {
+    fn fq_codel_agrees(params in params(), linux in rules(), trace in classed_events(6, 300)) {
+        let params = FqCoDelParams { codel: CoDelParams { linux, ..params.codel }, ..params };
         let result = compare(Bottleneck::new(fq_codel(&params), 0), &mut FqCoDelModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }

@@ -1,8 +1,8 @@
 //! FQ-PIE: its boundaries, marks, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Overflow, Pie};
-use fairdrop::{AnyDiscipline, AnyParams, Discipline, Ecn, FqPieParams, Meta, ParamValue, PieParams, Time};
-use fairdrop_reference::arbitrary::classed_events;
+use fairdrop::{AnyDiscipline, AnyParams, Discipline, Ecn, FqPieParams, Linux, Meta, ParamValue, PieParams, Time};
+use fairdrop_reference::arbitrary::{classed_events, rules};
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
@@ -154,6 +154,7 @@ fn params() -> impl Strategy<Value = FqPieParams> {
                 cap,
                 steep,
                 derandomise,
+                linux: Linux::None,
             }
         },
     );
@@ -175,7 +176,13 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn fq_pie_agrees(params in params(), trace in classed_events(6, 300), seed in any::<u64>()) {
+    fn fq_pie_agrees(
+        params in params(),
+        linux in rules(),
+        trace in classed_events(6, 300),
+        seed in any::<u64>(),
+    ) {
+        let params = FqPieParams { pie: PieParams { linux, ..params.pie }, ..params };
         let result = compare(Bottleneck::new(fq_pie(&params), seed), &mut FqPieModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }

@@ -1,8 +1,8 @@
 //! PIE: boundaries of RFC 8033, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Overflow, Pie};
-use fairdrop::{AnyDiscipline, AnyParams, Discipline, DropTailParams, ParamValue, PieParams, Stream, Time};
-use fairdrop_reference::arbitrary::timed_events;
+use fairdrop::{AnyDiscipline, AnyParams, Discipline, DropTailParams, Linux, ParamValue, PieParams, Stream, Time};
+use fairdrop_reference::arbitrary::{rules, timed_events};
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Queue};
@@ -341,6 +341,38 @@ fn full_buffer_overflows_without_a_coin() {
     assert_eq!(link.world.used[COIN], used);
 }
 
+/// Linux 6.12: the first update after half a second, the next ones every 16 ms; the probability may be shown for it.
+#[test]
+fn linux_updates_begin_after_half_a_second() {
+    let mut link = delayed(PieParams { linux: Linux::V6_12, ..plain() }, 100 * MS, 100);
+    for (wait, is_zero) in [(399 * MS, true), (MS, false)] {
+        link.wait(wait);
+        link.arrive(1);
+        assert_eq!(probability(&link) <= 0.0, is_zero);
+    }
+    let first = probability(&link);
+    for (wait, is_first) in [(15 * MS, true), (MS, false)] {
+        link.wait(wait);
+        link.arrive(1);
+        assert_eq!(probability(&link) <= first, is_first);
+    }
+}
+
+/// Linux 6.12: two packets' bytes are enough for a drop.
+#[test]
+fn linux_spares_below_two_packets() {
+    for (mean_packet_size, dropped) in [(1000, 1), (1001, 0)] {
+        let params = PieParams { linux: Linux::V6_12, mean_packet_size, alpha: 100.0, ..plain() };
+        let mut link = delayed(params, 600 * MS, 2);
+        link.world.bits[COIN] = DROP;
+        for _ in 0..100 {
+            link.wait(16 * MS);
+            link.step(&Event::Wait(0));
+        }
+        assert_eq!(link.arrive(1).causes().len(), dropped, "{mean_packet_size}");
+    }
+}
+
 fn params() -> impl Strategy<Value = PieParams> {
     let target = prop_oneof![3 => Just(15 * MS), 1 => Just(0_u64), 1 => Just(1), 2 => 0..50 * MS];
     let t_update = prop_oneof![3 => Just(15 * MS), 2 => MS..100 * MS];
@@ -361,6 +393,7 @@ fn params() -> impl Strategy<Value = PieParams> {
                 cap,
                 steep,
                 derandomise,
+                linux: Linux::None,
             }
         },
     )
@@ -370,7 +403,8 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn pie_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
+    fn pie_agrees(params in params(), linux in rules(), trace in timed_events(300), seed in any::<u64>()) {
+        let params = PieParams { linux, ..params };
         let mut model = PieModel::new(params.clone());
         let result = compare(Bottleneck::new(pie(params), seed), &mut model, &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());

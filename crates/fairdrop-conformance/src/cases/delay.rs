@@ -101,6 +101,16 @@ fn codel() -> Vec<Case> {
             .lengths(&[(300, 3), (1500, 1)])
             .phases(&[Load { arrivals: 100, percent: 110 }, Stall { arrivals: 10 }, Drain]),
         of("overflow", "A full buffer drops the arrival.").limit(8),
+        of("linux", "As Linux 6.12: one step of Newton's method spaces the drops, and a root is carried over with its count.")
+            .set(&[("codel.linux", "6.12"), ("codel.ecn", "true")])
+            .ecn(EVERY_ECN)
+            .phases(&[
+                Load { arrivals: 130, percent: 150 },
+                Drain,
+                Silence { ns: 30 * MS },
+                Load { arrivals: 60, percent: 170 },
+                Drain,
+            ]),
     ]
 }
 
@@ -191,6 +201,17 @@ fn pie() -> Vec<Case> {
             .set(HIGH)
             .set(&[("pie.derandomise", "true")])
             .phases(overload),
+        of("linux", "As Linux 6.12: the first update after half a second, then one every 16 ms; integers throughout.")
+            .set(&[("pie.linux", "6.12"), ("pie.target", "1ms"), ("pie.alpha", "1000"), ("pie.beta", "1250")])
+            .phases(&[
+                Burst { arrivals: 20 },
+                Drain,
+                Silence { ns: 300 * MS },
+                Load { arrivals: 200, percent: 200 },
+                Drain,
+                Silence { ns: 100 * MS },
+                Load { arrivals: 60, percent: 200 },
+            ]),
         of("uncapped", "No bound on the increase, and steeper scaling.")
             .set(&[("pie.cap", "false"), ("pie.steep", "true"), ("pie.alpha", "2"), ("pie.beta", "20")])
             .phases(overload),

@@ -64,6 +64,15 @@ fn fq_codel() -> Vec<Case> {
         of("mtu-backlog", "As Linux: mtu is compared with the bytes of all queues.")
             .set(&[("fq_codel.mtu_backlog", "all"), ("codel.ecn", "false")])
             .phases(&[Load { arrivals: 160, percent: 150 }, Drain]),
+        of("linux", "As Linux 6.12: a full buffer takes half of the fattest queue's bytes, and its count rises; an empty new queue leaves its list where no old one waits.")
+            .set(&[("codel.linux", "6.12"), ("codel.ecn", "true"), ("fq_codel.drop_batch", "8")])
+            .ecn(EVERY_ECN)
+            .phases(&[
+                Load { arrivals: 30, percent: 80 },
+                Burst { arrivals: 50 },
+                Load { arrivals: 120, percent: 250 },
+                Drain,
+            ]),
         of("empty", "mtu is compared with the bytes of all queues; a queue that is found empty begins its interval anew.")
             .set(&[("fq_codel.mtu_backlog", "all"), ("codel.ecn", "false")])
             .phases(&[

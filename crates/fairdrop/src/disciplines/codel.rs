@@ -5,13 +5,17 @@
 //! no more than `mtu` bytes are left. There is no randomness, and flows are not distinguished.
 //!
 //! Source: K. Nichols, V. Jacobson and others, "Controlled delay active queue management", RFC 8289,
-//! 2018, section 5 (pseudo-code).
+//! 2018, section 5 (pseudo-code). With `linux`, that of the kernel instead.
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, fifo_calls, mark_or_drop};
 use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time};
-use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
+use crate::declare::{Linux, Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
+
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "codel/linux.rs"]
+mod linux;
 
 /// `interval / sqrt(count)` in whole nanoseconds, rounded down. Exact: the floor of a root is the root of the floor,
 /// so no digit depends on the platform.
@@ -52,6 +56,8 @@ pub struct CoDelState {
     count: u32,
     /// `count` as the dropping state began.
     last_count: u32,
+    /// With `linux`, what stands for 1 / sqrt(`count`), in 2^-16.
+    root: u16,
 }
 
 impl CoDelState {
@@ -70,6 +76,9 @@ impl CoDelState {
         stats: &mut Stats,
         env: &mut E,
     ) -> Option<Packet<H>> {
+        if params.linux.is_set() {
+            return self.dequeue_as_linux(params, queue, stats, env);
+        }
         let now = env.now();
         let (mut packet, ripe) = self.take(params, queue, now)?;
         if !self.dropping {
@@ -151,6 +160,9 @@ params! {
         mtu: u32 = 1500 B, Bytes(0, 65_535), "RFC 8289, 5.6";
         /// Mark ECN-capable packets where others are dropped.
         ecn: bool = true, Switch, "RFC 8290, 5.2.6; RFC 3168, 5";
+        /// Rules of the RFC, or of a kernel: a clock of 1.024 us, and drops spaced by one step of Newton's method in 16
+        /// bits, which is not the root at small counts.
+        linux: Linux = "none", Choice(Linux::WORDS), "Linux 6.12, include/net/codel_impl.h";
     }
 }
 

@@ -9,7 +9,8 @@
 //! or two, as under an attack from many flows, a batch is one packet and each drop costs a scan.
 //!
 //! Source: T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, "The flow queue CoDel packet scheduler
-//! and active queue management algorithm", RFC 8290, 2018, sections 4 and 5.
+//! and active queue management algorithm", RFC 8290, 2018, sections 4 and 5. With `linux` of CoDel, a full buffer takes half of
+//! the bytes, as the kernel's `fq_codel_drop` does.
 
 use core::cmp::Reverse;
 
@@ -22,7 +23,7 @@ use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
 };
 use crate::declare::{
-    ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays, words,
+    Linux, ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays, words,
 };
 use crate::storage::queue_pool::QueueList;
 use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
@@ -172,23 +173,25 @@ impl Turns {
     }
 
     /// The queue in turn had no packet. An empty new queue becomes an old one, or it would go first again with its
-    /// next packet.
+    /// next packet; with `linux` only where an old one waits.
     #[inline]
     pub(crate) fn passed<H, C, P, Q>(
         &mut self,
         pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
         queue: u32,
         is_new: bool,
+        linux: Linux,
     ) where
         C: Default,
         P: Storage<PacketSlot<H>>,
         Q: Storage<QueueSlot<FlowQueue<C>>>,
     {
+        let becomes_old = is_new && (!linux.is_set() || self.old.first().is_some());
         if let Some(state) = pool.state_mut(queue) {
-            state.listed = is_new;
+            state.listed = becomes_old;
         }
         self.leave(pool, is_new);
-        if is_new {
+        if becomes_old {
             pool.list_push(&mut self.old, queue);
         }
     }
@@ -254,9 +257,17 @@ params! {
         /// Hash key, combined with that of the host; it determines which flows share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
         /// Backlog that mtu is compared with: that of the queue, or of all queues, as in Linux. With all, a queue of
-        /// one packet can drop it while others are long.
+        /// one packet can drop it while others are long. With codel.linux it is all.
         mtu_backlog: MtuBacklog = "queue", Choice(MtuBacklog::WORDS),
             "RFC 8289, 5.6; all: Linux, sch_fq_codel.c, fq_codel_dequeue";
+    }
+}
+
+impl FqCoDelParams {
+    /// Linux knows one backlog.
+    #[inline]
+    fn mtu_backlog(&self) -> MtuBacklog {
+        if self.codel.linux.is_set() { MtuBacklog::All } else { self.mtu_backlog }
     }
 }
 
@@ -380,19 +391,42 @@ where
 
     #[inline]
     fn head_of(&mut self, queue: u32) -> One<'_, H, P, Q, L> {
-        One { pool: &mut self.pool, fattest: &mut self.fattest, queue, mtu_backlog: self.params.mtu_backlog }
+        let mtu_backlog = self.params.mtu_backlog();
+        One { pool: &mut self.pool, fattest: &mut self.fattest, queue, mtu_backlog }
     }
 
     /// Drops from the head of the fattest queue (RFC 8290, 4.1). `own` is the queue of the arrival, its newest packet.
     #[cold]
     fn shed<E: Env<H>>(&mut self, own: u32, env: &mut E) {
         let Some((queue, _)) = self.fattest.first::<Fattest>() else { return };
+        if self.params.codel.linux.is_set() {
+            self.shed_as_linux(queue, queue == own, env);
+            return;
+        }
         let packets = self.pool.packets(queue);
         let is_arrival = queue == own && packets == 1;
         let cause = if is_arrival { DropCause::Overflow } else { DropCause::LongestQueue };
         for _ in 0..packets.div_ceil(2).min(self.params.drop_batch) {
             let Some(packet) = self.head_of(queue).pop() else { return };
             drop_packet(&mut self.stats, env, packet, cause);
+        }
+    }
+
+    /// Drops until half of the queue's bytes are gone, and has its `CoDel` drop the faster for it (`fq_codel_drop`).
+    /// The last packet of its `own` queue is the arrival.
+    fn shed_as_linux<E: Env<H>>(&mut self, queue: u32, own: bool, env: &mut E) {
+        let half = self.pool.bytes(queue) / 2;
+        let (mut packets, mut bytes) = (0, 0);
+        while packets == 0 || (packets < self.params.drop_batch && bytes < half) {
+            let Some(packet) = self.head_of(queue).pop() else { break };
+            packets += 1;
+            bytes += u64::from(packet.meta.len);
+            let is_arrival = own && self.pool.packets(queue) == 0;
+            let cause = if is_arrival { DropCause::Overflow } else { DropCause::LongestQueue };
+            drop_packet(&mut self.stats, env, packet, cause);
+        }
+        if let Some(state) = self.pool.state_mut(queue) {
+            state.control.overflowed_as_linux(packets);
         }
     }
 }
@@ -428,12 +462,12 @@ where
         loop {
             let (queue, is_new) = self.turns.next(&mut self.pool, &mut first_short)?;
             let mut codel = self.pool.state(queue)?.control;
-            let mtu_backlog = self.params.mtu_backlog;
+            let mtu_backlog = self.params.mtu_backlog();
             let mut head = One { pool: &mut self.pool, fattest: &mut self.fattest, queue, mtu_backlog };
             let packet = codel.dequeue(&self.params.codel, &mut head, &mut self.stats, env);
             self.pool.state_mut(queue)?.control = codel;
             let Some(packet) = packet else {
-                self.turns.passed(&mut self.pool, queue, is_new);
+                self.turns.passed(&mut self.pool, queue, is_new, self.params.codel.linux);
                 continue;
             };
             Turns::sent(&mut self.pool, queue, packet.meta.len);

@@ -123,7 +123,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> FqPie<H, P, 
     /// The drop probability of a queue, as of its last packet.
     pub fn probability(&self, queue: u32) -> f64 {
         let state = self.pool.state(queue).and_then(|state| state.control.as_ref());
-        state.map_or(0.0, PieState::probability)
+        state.map_or(0.0, |state| state.probability(&self.params.pie))
     }
 
     /// Whether the random drop of its queue admits an arrival. An ECN-capable packet is marked instead of dropped.
@@ -132,13 +132,16 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> FqPie<H, P, 
         let (params, bytes, now) = (&self.params, self.pool.bytes(queue), env.now());
         let Some(state) = self.pool.state_mut(queue) else { return true };
         let state = state.control.get_or_insert_with(|| PieState::new(&params.pie));
-        state.catch_up(&params.pie, now);
+        state.catch_up(&params.pie, bytes, now);
         if !state.drops_early(&params.pie, bytes, env) {
             return true;
         }
-        state.dropped();
-        let marks =
-            params.ecn && packet.meta.ecn != Ecn::NotCapable && state.probability() <= params.ecn_prob;
+        let capable = params.ecn && packet.meta.ecn != Ecn::NotCapable;
+        let marks = capable && state.marks(&params.pie, params.ecn_prob);
+        // In Linux a mark that the sum forces leaves it.
+        if !(marks && params.pie.linux.is_set()) {
+            state.dropped();
+        }
         if marks {
             mark(&mut self.stats, packet, DropCause::Pie);
         }
@@ -176,14 +179,15 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> Discipline<H
         let (now, mut first_short) = (env.now(), None);
         loop {
             let (queue, is_new) = self.turns.next(&mut self.pool, &mut first_short)?;
+            let bytes = self.pool.bytes(queue);
             let Some(packet) = self.pool.pop(queue) else {
-                self.turns.passed(&mut self.pool, queue, is_new);
+                self.turns.passed(&mut self.pool, queue, is_new, self.params.pie.linux);
                 continue;
             };
             let was_last = self.pool.packets(queue) == 0;
             if let Some(state) = self.pool.state_mut(queue).and_then(|state| state.control.as_mut()) {
-                state.catch_up(&self.params.pie, now);
-                state.left(now.since(packet.enqueued), was_last);
+                state.catch_up(&self.params.pie, bytes, now);
+                state.left(&self.params.pie, now, packet.enqueued, was_last);
             }
             Turns::sent(&mut self.pool, queue, packet.meta.len);
             self.stats.departed.add(packet.meta.len);

@@ -12,7 +12,7 @@
 //! very time of a call comes first. A host may call `tick` as well: the results are the same.
 //!
 //! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional integral controller enhanced (PIE)", RFC 8033,
-//! 2017: sections 4 and 5, appendix A.
+//! 2017: sections 4 and 5, appendix A. With `linux`, that of the kernel instead.
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
@@ -20,8 +20,13 @@ use crate::contract::{
     Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time,
     unit_interval,
 };
-use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
+use crate::declare::{Linux, Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
+use linux::Fixed;
+
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "pie/linux.rs"]
+mod linux;
 
 /// Probability at or above which low delay does not spare an arrival (RFC 8033, 4.1).
 const CERTAINLY_CONGESTED: f64 = 0.2;
@@ -113,6 +118,9 @@ params! {
         steep: bool = false, Switch, "Linux, net/sched/sch_pie.c; not in RFC 8033";
         /// Drop nothing before the probabilities of arrivals add up to 0.85, and certainly from 8.5 on.
         derandomise: bool = false, Switch, "RFC 8033, 5.4";
+        /// Rules of the RFC, or of a kernel: cap, steep and derandomise are on, the probability decays only while no packet
+        /// waits, updates come every 16 ms after the first half second, and nothing is dropped below two packets.
+        linux: Linux = "none", Choice(Linux::WORDS), "Linux 6.12, net/sched/sch_pie.c";
     }
 }
 
@@ -143,6 +151,8 @@ pub struct PieState {
     next_update: Time,
     /// Probabilities added up since the last drop.
     accumulated: f64,
+    /// With `linux`, what it keeps otherwise.
+    fixed: Fixed,
 }
 
 impl PieState {
@@ -150,27 +160,51 @@ impl PieState {
     pub(super) fn new(params: &PieParams) -> Self {
         let controller =
             Controller { probability: 0.0, old_delay: Time::ZERO, burst_allowance: params.max_burst };
-        Self { controller, delay: Time::ZERO, next_update: params.t_update, accumulated: 0.0 }
-    }
-
-    pub(super) fn probability(&self) -> f64 {
-        self.controller.probability
-    }
-
-    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update has no effect, none of
-    /// the others has.
-    #[inline]
-    pub(super) fn catch_up(&mut self, params: &PieParams, now: Time) {
-        if self.next_update <= now {
-            self.next_update = self.next_update.first_of_last_updates(params.t_update, now);
+        let (delay, next_update, fixed) = (Time::ZERO, params.t_update, Fixed::START);
+        let mut state = Self { controller, delay, next_update, accumulated: 0.0, fixed };
+        if params.linux.is_set() {
+            state.begin_as_linux(params);
         }
+        state
+    }
+
+    pub(super) fn probability(&self, params: &PieParams) -> f64 {
+        if params.linux.is_set() { self.fixed.shown() } else { self.controller.probability }
+    }
+
+    /// Whether the probability is low enough for an ECN-capable packet to be marked.
+    pub(super) fn marks(&self, params: &PieParams, most: f64) -> bool {
+        if params.linux.is_set() {
+            linux::marks(self.fixed.probability, most)
+        } else {
+            self.controller.probability <= most
+        }
+    }
+
+    /// Makes all updates due until `now`, with `bytes` waiting. The waiting time is the same for all of them; once an update has no
+    /// effect, none of the others has.
+    #[inline]
+    pub(super) fn catch_up(&mut self, params: &PieParams, bytes: u64, now: Time) {
+        if self.next_update <= now {
+            self.make_updates(params, bytes, now);
+        }
+    }
+
+    fn make_updates(&mut self, params: &PieParams, bytes: u64, now: Time) {
+        let is_linux = params.linux.is_set();
+        let period = if is_linux { linux::updates(params).1 } else { params.t_update };
+        self.next_update = self.next_update.first_of_last_updates(period, now);
         while self.next_update <= now {
-            let before = self.controller;
-            self.controller.update(params, self.delay);
-            self.next_update = self.next_update.after(params.t_update);
-            if self.controller == before && self.next_update <= now {
-                let updates = now.since(self.next_update).ns() / params.t_update.ns().max(1) + 1;
-                let span = Time::from_ns(updates.saturating_mul(params.t_update.ns()));
+            let before = (self.controller, self.fixed);
+            if is_linux {
+                self.update_as_linux(params, bytes);
+            } else {
+                self.controller.update(params, self.delay);
+            }
+            self.next_update = self.next_update.after(period);
+            if (self.controller, self.fixed) == before && self.next_update <= now {
+                let updates = now.since(self.next_update).ns() / period.ns().max(1) + 1;
+                let span = Time::from_ns(updates.saturating_mul(period.ns()));
                 self.next_update = self.next_update.after(span);
             }
             if self.next_update == Time::NEVER {
@@ -182,6 +216,9 @@ impl PieState {
     /// Whether an arrival is dropped although it would fit, where `bytes` wait (RFC 8033, 4.1, 4.4 and 5.4).
     #[inline]
     pub(super) fn drops_early<H, E: Env<H>>(&mut self, params: &PieParams, bytes: u64, env: &mut E) -> bool {
+        if params.linux.is_set() {
+            return self.drops_early_as_linux(params, bytes, env);
+        }
         let probability = self.controller.probability;
         if self.controller.burst_allowance > Time::ZERO
             || (probability < CERTAINLY_CONGESTED && is_low(params, self.controller.old_delay))
@@ -205,12 +242,17 @@ impl PieState {
     #[inline]
     pub(super) fn dropped(&mut self) {
         self.accumulated = 0.0;
+        self.fixed.dropped();
     }
 
-    /// A packet left that had waited for `sojourn`, the last one or not.
+    /// A packet left that came at `enqueued`, the last one or not.
     #[inline]
-    pub(super) fn left(&mut self, sojourn: Time, was_last: bool) {
-        self.delay = if was_last { Time::ZERO } else { sojourn };
+    pub(super) fn left(&mut self, params: &PieParams, now: Time, enqueued: Time, was_last: bool) {
+        if params.linux.is_set() {
+            self.left_as_linux(now, enqueued, was_last);
+        } else {
+            self.delay = if was_last { Time::ZERO } else { now.since(enqueued) };
+        }
     }
 }
 
@@ -244,19 +286,19 @@ impl<H, S: Storage<Slot<H>>> Pie<H, S> {
 
     /// The drop probability, as of the last call.
     pub fn probability(&self) -> f64 {
-        self.state.probability()
+        self.state.probability(&self.params)
     }
 
     /// Remaining time without early drops, as of the last call.
     pub fn burst_allowance(&self) -> Time {
-        self.state.controller.burst_allowance
+        self.state.burst_allowance(&self.params)
     }
 }
 
 impl<H, S: Storage<Slot<H>>> Discipline<H> for Pie<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.state.catch_up(&self.params, env.now());
+        self.state.catch_up(&self.params, self.fifo.bytes(), env.now());
         self.stats.arrived.add(packet.meta.len);
         let full = self.fifo.len() >= self.params.limit;
         if !full && self.state.drops_early(&self.params, self.fifo.bytes(), env) {
@@ -270,9 +312,9 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Pie<H, S> {
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let now = env.now();
-        self.state.catch_up(&self.params, now);
+        self.state.catch_up(&self.params, self.fifo.bytes(), now);
         let packet = depart(&mut self.fifo, &mut self.stats)?;
-        self.state.left(now.since(packet.enqueued), self.fifo.is_empty());
+        self.state.left(&self.params, now, packet.enqueued, self.fifo.is_empty());
         Some(packet)
     }
 
@@ -283,13 +325,13 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Pie<H, S> {
     }
 
     fn tick<E: Env<H>>(&mut self, env: &mut E) {
-        self.state.catch_up(&self.params, env.now());
+        self.state.catch_up(&self.params, self.fifo.bytes(), env.now());
     }
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        see("drop_prob", self.state.probability());
-        see("burst_allowance_s", self.state.controller.burst_allowance.seconds());
+        see("drop_prob", self.probability());
+        see("burst_allowance_s", self.burst_allowance().seconds());
     }
 }
 
