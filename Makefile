@@ -277,6 +277,9 @@ qdisc-shares: .venv/installed ## UDP beside kernel TCP under the BPF qdiscs and 
 	$(BIN)/python -m experiments.kernel.campaign --keep
 	$(BIN)/python -m experiments.pages kernel
 
+linux-qdiscs: ffi ## the kernel's queue disciplines beside the library's, decision by decision (half a minute; Debian's linux-source-6.12)
+	@$(PYTHON) -m experiments.kernel_qdiscs.campaign $(QDISCS)
+
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 $(CARGO_TEST) --test all header::
 

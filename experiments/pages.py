@@ -39,6 +39,7 @@ BUILT = ROOT / "build" / "docs"
 STORED = (
     "reference", "reproduction", "comparison", "characterization", "shares", "links", "kin", "attack", "fidelity",
     "kernel",
+    "kernel_qdiscs",
 )  # fmt: skip
 SIMULATED = ("headline", "leaky_buffer", "collar_theory")
 WIDTH = 118
