@@ -1,8 +1,8 @@
 //! Random parameters, degenerate ones included, and random traces.
 
 use fairdrop::{
-    AverageIn, Candidates, ChokeParams, DrawFrom, Ecn, Linux, Meta, Order, RedParams, Sampling, Schedule, SfqParams,
-    Time,
+    AverageIn, Candidates, ChokeParams, DrawFrom, Ecn, Linux, Meta, Order, RedParams, Sampling, Schedule,
+    SfqParams, Time,
 };
 use proptest::prelude::*;
 

@@ -101,7 +101,11 @@ impl Slow for FqCoDelModel {
                 return Ok((drops, Some(packet)));
             }
             let becomes_old = is_new && !(self.is_linux() && self.old.is_empty());
-            if is_new { self.new.remove(0) } else { self.old.remove(0) };
+            if is_new {
+                self.new.remove(0)
+            } else {
+                self.old.remove(0)
+            };
             if becomes_old {
                 self.old.push(queue);
             }

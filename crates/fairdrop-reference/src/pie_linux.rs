@@ -38,7 +38,8 @@ impl Vars {
                 }
             }
         }
-        let sum = weight(params.alpha) / divisor * (delay - target) + weight(params.beta) / divisor * (delay - old);
+        let sum =
+            weight(params.alpha) / divisor * (delay - target) + weight(params.beta) / divisor * (delay - old);
         let mut step = (sum + LONG / 2).rem_euclid(LONG) - LONG / 2;
         if step > CERTAIN / 50 && before >= CERTAIN / 10 {
             step = CERTAIN / 100 * 2;

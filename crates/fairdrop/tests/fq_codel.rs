@@ -233,8 +233,12 @@ fn linux_sheds_half_of_the_bytes() {
 fn linux_lets_a_lone_new_queue_begin_anew() {
     for (linux, order) in [(Linux::None, [1, 2, 1, 2, 1]), (Linux::V6_12, [1, 2, 1, 1, 2])] {
         let codel = CoDelParams { linux, ..standard(100).codel };
-        let mut link =
-            Bottleneck::blocked(fq_codel(&FqCoDelParams { codel, queues: 64, quantum: 1000, ..standard(100) }));
+        let mut link = Bottleneck::blocked(fq_codel(&FqCoDelParams {
+            codel,
+            queues: 64,
+            quantum: 1000,
+            ..standard(100)
+        }));
         let mut sent = Vec::new();
         link.offer(Meta::of_flow(1, 500));
         sent.extend(link.finish().departed);

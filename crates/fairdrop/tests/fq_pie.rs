@@ -1,7 +1,9 @@
 //! FQ-PIE: its boundaries, marks, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Overflow, Pie};
-use fairdrop::{AnyDiscipline, AnyParams, Discipline, Ecn, FqPieParams, Linux, Meta, ParamValue, PieParams, Time};
+use fairdrop::{
+    AnyDiscipline, AnyParams, Discipline, Ecn, FqPieParams, Linux, Meta, ParamValue, PieParams, Time,
+};
 use fairdrop_reference::arbitrary::{classed_events, rules};
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;

@@ -1,7 +1,9 @@
 //! PIE: boundaries of RFC 8033, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Overflow, Pie};
-use fairdrop::{AnyDiscipline, AnyParams, Discipline, DropTailParams, Linux, ParamValue, PieParams, Stream, Time};
+use fairdrop::{
+    AnyDiscipline, AnyParams, Discipline, DropTailParams, Linux, ParamValue, PieParams, Stream, Time,
+};
 use fairdrop_reference::arbitrary::{rules, timed_events};
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};

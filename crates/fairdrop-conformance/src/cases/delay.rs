@@ -223,6 +223,23 @@ fn pie() -> Vec<Case> {
     ]
 }
 
+pub(super) fn fq_pie() -> Vec<Case> {
+    let text = "As Linux 6.12: queues that keep to its PIE, marks that leave the sum of probabilities, and an empty new queue that leaves its list where no old one waits.";
+    let linux = &[("pie.linux", "6.12"), ("pie.target", "1ms"), ("pie.alpha", "1000"), ("pie.beta", "1250")];
+    let of = case("fq_pie", "linux", "Linux 6.12, net/sched/sch_fq_pie.c", text).set(linux).limit(60);
+    vec![
+        of.set(&[("fq_pie.queues", "4"), ("fq_pie.ecn", "true"), ("fq_pie.ecn_prob", "1")])
+            .ecn(EVERY_ECN)
+            .phases(&[
+                Load { arrivals: 30, percent: 80 },
+                Drain,
+                Silence { ns: 300 * MS },
+                Load { arrivals: 220, percent: 200 },
+                Drain,
+            ]),
+    ]
+}
+
 /// What arrivals are spared by, and what ends that.
 fn pie_bounds() -> Vec<Case> {
     let of = quick_pie;

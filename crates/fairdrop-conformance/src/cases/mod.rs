@@ -22,7 +22,8 @@ pub fn all() -> Vec<Case> {
     let own = [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat();
     let without = CATALOGUE.iter().filter(|info| own.iter().all(|case| case.discipline != info.name));
     let more: Vec<_> = without.flat_map(general).collect();
-    found::and_found([own, more].concat())
+    // Beside the general ones, which go to disciplines without any of their own.
+    found::and_found([own, more, delay::fq_pie()].concat())
 }
 
 /// What any discipline can be given, with its defaults.

@@ -107,7 +107,8 @@ impl CoDelState {
     /// A count that goes on takes one step from the root of the last dropping state.
     fn begin_dropping_as_linux(&mut self, params: &CoDelParams, now: u32) {
         let rise = self.count.wrapping_sub(self.last_count);
-        let recent = is_after(ticks(params.interval).wrapping_mul(16), now.wrapping_sub(kept(self.drop_next)));
+        let recent =
+            is_after(ticks(params.interval).wrapping_mul(16), now.wrapping_sub(kept(self.drop_next)));
         if rise > 1 && recent {
             self.count = rise;
             self.root = newton_step(self.root, rise);

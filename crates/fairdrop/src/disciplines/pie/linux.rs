@@ -172,7 +172,14 @@ mod tests {
     /// RFC 8033, 4.2: 2048, 512, 128, 32, 8 and 2, each from its bound on.
     #[test]
     fn steps_shrink_as_in_the_rfc() {
-        let bounds = [CERTAIN / 1_000_000, CERTAIN / 100_000, CERTAIN / 10_000, CERTAIN / 1000, CERTAIN / 100, CERTAIN / 10];
+        let bounds = [
+            CERTAIN / 1_000_000,
+            CERTAIN / 100_000,
+            CERTAIN / 10_000,
+            CERTAIN / 1000,
+            CERTAIN / 100,
+            CERTAIN / 10,
+        ];
         for (bound, below, from) in [(0, 11, 9), (1, 9, 7), (2, 7, 5), (3, 5, 3), (4, 3, 1), (5, 1, 0)] {
             assert_eq!((shift(bounds[bound] - 1), shift(bounds[bound])), (below, from), "{bound}");
         }
