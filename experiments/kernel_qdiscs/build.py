@@ -21,10 +21,10 @@ TARBALL = Path(f"/usr/src/{PACKAGE}.tar.xz")
 BUILD = ROOT / "build" / "kernel-qdiscs"
 ARCHIVE = ROOT / "target" / "c" / "libfairdrop_ffi.a"
 DISCIPLINES = ("choke", "red", "sfb", "codel", "fq_codel", "pie", "fq_pie", "cake")
-# Headers that hold rules: they are the kernel's own. Of all others that the sources ask for, kernel.h stands in their place.
+# Headers that hold rules are the kernel's own; kernel.h stands in the place of all others that the sources ask for.
 HEADERS = (
-    "include/net/red.h", "include/net/codel.h", "include/net/codel_impl.h", "include/net/codel_qdisc.h", "include/net/pie.h",
-    "include/linux/reciprocal_div.h", "include/uapi/linux/pkt_sched.h",
+    "include/net/red.h", "include/net/codel.h", "include/net/codel_impl.h", "include/net/codel_qdisc.h",
+    "include/net/pie.h", "include/linux/reciprocal_div.h", "include/uapi/linux/pkt_sched.h",
 )  # fmt: skip
 SOURCES = (*(f"net/sched/sch_{name}.c" for name in DISCIPLINES), "lib/math/reciprocal_div.c")
 # Those of this machine serve.
@@ -94,9 +94,10 @@ def compile_all(of: str) -> Path:
     objects = []
     own = [HERE / "kernel.c", HERE / "compare.c"]
     for path in (*(source / name for name in SOURCES), *own):
-        flags = ["-Wall", "-Wextra"] if path in own else ["-w", "-include", HERE / "kernel.h", "-include", "linux/pkt_sched.h"]
+        theirs = ("-w", "-include", f"{HERE / 'kernel.h'}", "-include", "linux/pkt_sched.h")
+        flags = ("-Wall", "-Wextra") if path in own else theirs
         to = out / f"{path.stem}.o"
-        places = ["-I", include, "-I", HERE, "-I", ROOT / "crates" / "fairdrop-ffi" / "include"]
+        places = [f"-I{folder}" for folder in (include, HERE, ROOT / "crates" / "fairdrop-ffi" / "include")]
         run("-std=gnu11", "-O2", *flags, *places, "-c", path, "-o", to)
         objects.append(to)
     program = out / "compare"

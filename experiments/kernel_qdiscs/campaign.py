@@ -1,7 +1,7 @@
 """Counts the decisions that a queue discipline of the kernel and one of the library have in common.
 
-    python -m experiments.kernel_qdiscs.campaign                every discipline, 20 loads (half a minute)
-    python -m experiments.kernel_qdiscs.campaign codel pie      those of the kernel's names
+python -m experiments.kernel_qdiscs.campaign                every discipline, 20 loads (half a minute)
+python -m experiments.kernel_qdiscs.campaign codel pie      those of the kernel's names
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def compared(program: Path, kernel: str, form: list[str]) -> Decisions:
     discipline, name, library, settings = form
     total = Decisions(kernel, discipline, name, library, settings.strip(), 0, 0, 0, 0, 0, 0, "")
     for load in LOADS:
-        command = [program, discipline, name, str(load), str(EVENTS)]
+        command = [str(program), discipline, name, str(load), str(EVENTS)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
         events, equal, dropped, marked, first, difference = done.stdout.rstrip("\n").split("\t")
         total.loads += 1
@@ -91,7 +91,8 @@ def main(names: list[str]) -> int:
             continue
         row = compared(program, kernel, form)
         rows.append(row)
-        print(f"{row.discipline:9} {row.form:10} {row.events:9} {row.equal:9} {row.agreeing:3} of {row.loads}  {row.first}", flush=True)
+        counts = f"{row.events:9} {row.equal:9} {row.agreeing:3} of {row.loads}"
+        print(f"{row.discipline:9} {row.form:10} {counts}  {row.first}", flush=True)
     if not names:
         write(rows)
     return int(any(row.form.startswith("linux") and row.equal < row.events for row in rows))

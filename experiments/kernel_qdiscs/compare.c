@@ -47,7 +47,7 @@ struct form {
 #define RED "limit=300 min_th=30 max_th=90 max_p=0.02 w_q=0.001953125 mean_packet_size=1000 "
 #define CODEL "limit=300 mtu=1514 "
 #define PIE "limit=300 mean_packet_size=1514 "
-#define SFB "limit=300 levels=8 bins=16 full=all increment=0.00050355 decrement=0.0000457771 "
+#define SFB "limit=300 levels=8 bins=16 full=all increment=0.00050355 decrement=0.0000457771 rehash=20s warm_up=5s "
 #define CAKE "limit=300 follow_rate=false "
 
 static const struct form FORMS[] = {
@@ -55,6 +55,8 @@ static const struct form FORMS[] = {
     { "red", "today", "red", RED, false, true },
     { "red", "ecn today", "red", RED "ecn=true", true, true },
     { "sfb", "today", "sfb", SFB, false, false },
+    { "sfb", "linux", "sfb", SFB "linux=6.12", false, false },
+    { "sfb", "linux ecn", "sfb", SFB "linux=6.12", true, false },
     { "codel", "today", "codel", CODEL "ecn=false", false, false },
     { "codel", "linux", "codel", CODEL "linux=6.12 ecn=false", false, false },
     { "codel", "linux ecn", "codel", CODEL "linux=6.12 ecn=true", true, false },
@@ -244,7 +246,7 @@ static void set_red(bool in_bytes, bool ecn)
 
 static void set_sfb(void)
 {
-    static struct tc_sfb_qopt options = { .rehash_interval = 600000, .warmup_time = 60000, .max = 25, .bin_size = 20,
+    static struct tc_sfb_qopt options = { .rehash_interval = 20000, .warmup_time = 5000, .max = 25, .bin_size = 20,
                                           .increment = 33, .decrement = 3, .limit = LIMIT, .penalty_rate = 10,
                                           .penalty_burst = 20 };
     set_data(TCA_SFB_PARMS, &options);

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use fairdrop::disciplines::sfb::FullBins;
-use fairdrop::{AnyDiscipline, DropCause, Packet, SfbParams, Stream};
+use fairdrop::{AnyDiscipline, DropCause, Linux, Packet, SfbParams, Stream};
 
 use crate::compare::{close, unit};
 use crate::host::Queue;
+use crate::sfb_linux::Sched;
 use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// One set of hash functions of SFB.
@@ -40,12 +41,15 @@ pub struct SfbModel {
     sets: BTreeMap<u64, HashSet>,
     tokens: f64,
     filled: u64,
+    /// With `linux`, in place of the three above.
+    sched: Sched,
 }
 
 impl SfbModel {
     pub fn new(params: SfbParams) -> Self {
         let tokens = params.penalty_burst;
-        Self { params, queue: Vec::new(), sets: BTreeMap::new(), tokens, filled: 0 }
+        let sched = Sched::new(&params);
+        Self { params, queue: Vec::new(), sets: BTreeMap::new(), tokens, filled: 0, sched }
     }
 
     fn begin(&mut self, interval: u64, first: u32, draw: &mut dyn FnMut(Stream) -> u64) {
@@ -87,11 +91,29 @@ impl Slow for SfbModel {
         self.queue.clone()
     }
 
-    fn arrive(&mut self, Arrival { packet, now, fast: theirs, .. }: Arrival, draw: Random) -> Decided {
+    fn arrive(&mut self, Arrival { mut packet, now, fast: theirs, .. }: Arrival, draw: Random) -> Decided {
         let linux = self.params.full == FullBins::All;
+        let by_kernel = self.params.linux != Linux::None;
         let is_full = self.queue.len() >= self.params.limit as usize;
-        if linux && is_full {
+        if (linux || by_kernel) && is_full {
             return Ok(vec![(packet, DropCause::Overflow)]);
+        }
+        if by_kernel {
+            let cause = self.sched.arrive(&self.params, &mut packet, now, draw);
+            let AnyDiscipline::Sfb(sfb) = theirs else { return Err("this is not SFB".into()) };
+            close(
+                "probability",
+                sfb.probability(packet.meta.flow),
+                self.sched.probability(packet.meta.flow),
+                0.0,
+            )?;
+            return Ok(match cause {
+                Some(cause) => vec![(packet, cause)],
+                None => {
+                    self.queue.push(packet);
+                    Vec::new()
+                }
+            });
         }
         let deciding = self.rehash(now, packet.handle, draw);
         let (mut drop, mut p_min) = (false, 1.0_f64);
@@ -148,7 +170,13 @@ impl Slow for SfbModel {
     }
 
     fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Departure {
-        Ok((Vec::new(), if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }))
+        if self.queue.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        if self.params.linux != Linux::None {
+            self.sched.depart();
+        }
+        Ok((Vec::new(), Some(self.queue.remove(0))))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use fairdrop::DropCause::{Filter, Overflow, Sfb};
 use fairdrop::disciplines::sfb::FullBins;
-use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, ParamValue, SfbParams, Stream, Time};
-use fairdrop_reference::arbitrary::greedy_events;
+use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, Linux, ParamValue, SfbParams, Stream, Time};
+use fairdrop_reference::arbitrary::{classed_events, greedy_events};
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
@@ -29,6 +29,7 @@ fn one_bin() -> SfbParams {
         penalty_burst: 2.0,
         rehash: Time::ZERO,
         warm_up: Time::ZERO,
+        linux: Linux::None,
     }
 }
 
@@ -278,6 +279,7 @@ fn params() -> impl Strategy<Value = SfbParams> {
                 penalty_burst,
                 rehash,
                 warm_up,
+                linux: Linux::None,
             }
         },
     )
@@ -285,6 +287,13 @@ fn params() -> impl Strategy<Value = SfbParams> {
 
 proptest! {
     #![proptest_config(cases())]
+
+    #[test]
+    fn linux_agrees(params in params(), trace in classed_events(5, 300), seed in any::<u64>()) {
+        let params = SfbParams { linux: Linux::V6_12, levels: 8, bins: 16, ..params };
+        let result = compare(Bottleneck::new(AnyParams::Sfb(params.clone()), seed), &mut SfbModel::new(params), &trace);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
 
     #[test]
     fn sfb_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {

@@ -291,6 +291,12 @@ fn sfb() -> Vec<Case> {
         of("all-bins", "As Linux: all bins of an arrival have to hold max packets; one of bin_size raises its probability.")
             .set(&[("sfb.full", "all"), ("sfb.max", "5p"), ("sfb.rehash", "20ms"), ("sfb.warm_up", "8ms")])
             .phases(&[Load { arrivals: 150, percent: 300 }, Drain]),
+        of("linux", "As Linux 6.12: bins by pieces of one hash, marks up to a half, whole tokens, and hashes that change while bins keep what they hold.")
+            .set(&[("sfb.linux", "6.12"), ("sfb.levels", "8"), ("sfb.bins", "16"), ("sfb.max", "12p"), ("sfb.bin_size", "3p")])
+            .set(&[("sfb.increment", "0.25"), ("sfb.rehash", "60ms"), ("sfb.warm_up", "20ms"), ("sfb.penalty_rate", "100")])
+            .set(&[("sfb.penalty_burst", "3p")])
+            .ecn(EVERY_ECN)
+            .phases(&[Load { arrivals: 250, percent: 300 }, Drain, Silence { ns: 30 * MS }, Load { arrivals: 60, percent: 300 }]),
     ]
 }
 

@@ -22,7 +22,6 @@ use crate::contract::{
 };
 use crate::declare::{Linux, Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
-use linux::Fixed;
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
 #[path = "pie/linux.rs"]
@@ -142,6 +141,21 @@ impl Registered for PieParams {
     changes_in_place!();
 }
 
+/// What the kernel keeps otherwise than the RFC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Fixed {
+    /// Drop probability in 2^-56. Nothing bounds it by 1.
+    probability: u64,
+    /// Probabilities added up since the last drop.
+    accumulated: u64,
+    /// Time of the last departure, in ticks; [`Time::NEVER`] before the first since the burst allowance was last set.
+    last_departure: Time,
+}
+
+impl Fixed {
+    const START: Self = Self { probability: 0, accumulated: 0, last_departure: Time::NEVER };
+}
+
 /// PIE's state of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct PieState {
@@ -174,11 +188,7 @@ impl PieState {
 
     /// Whether the probability is low enough for an ECN-capable packet to be marked.
     pub(super) fn marks(&self, params: &PieParams, most: f64) -> bool {
-        if params.linux.is_set() {
-            linux::marks(self.fixed.probability, most)
-        } else {
-            self.controller.probability <= most
-        }
+        if params.linux.is_set() { self.marks_as_linux(most) } else { self.controller.probability <= most }
     }
 
     /// Makes all updates due until `now`, with `bytes` waiting. The waiting time is the same for all of them; once an update has no
@@ -192,7 +202,7 @@ impl PieState {
 
     fn make_updates(&mut self, params: &PieParams, bytes: u64, now: Time) {
         let is_linux = params.linux.is_set();
-        let period = if is_linux { linux::updates(params).1 } else { params.t_update };
+        let period = if is_linux { Self::period_of_linux(params) } else { params.t_update };
         self.next_update = self.next_update.first_of_last_updates(period, now);
         while self.next_update <= now {
             let before = (self.controller, self.fixed);

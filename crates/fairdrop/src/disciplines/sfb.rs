@@ -9,7 +9,7 @@
 //! second set of bins is kept for `warm_up` before that, so that the change does not release any such flow.
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic fair blue: a queue management algorithm for enforcing
-//! fairness", INFOCOM 2001.
+//! fairness", INFOCOM 2001. With `linux`, that of the kernel instead.
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls};
@@ -18,13 +18,22 @@ use crate::contract::{
     Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Stream, Time, require,
     unit_interval,
 };
-use crate::declare::{Registered, facts, in_storage, params, words};
+use crate::declare::{Linux, Registered, facts, in_storage, params, words};
 use crate::storage::{LeakyFifo, Slot, Storage};
+
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "sfb/linux.rs"]
+mod linux;
 
 /// Most hash functions.
 pub const MAX_LEVELS: u32 = 16;
 /// Most bins of a hash function.
 pub const MAX_BINS: u32 = 65_536;
+
+/// Bits of the kernel's hash for a level (`SFB_BUCKET_SHIFT`).
+const LINUX_LEVEL_BITS: u32 = 4;
+const LINUX_LEVELS: u32 = u32::BITS / LINUX_LEVEL_BITS;
+const LINUX_BINS: u32 = 1 << LINUX_LEVEL_BITS;
 
 const FENG_2001: &str = "Feng, Kandlur, Saha, Shin 2001";
 const LINUX: &str = "Linux, net/sched/sch_sfb.c; the parameter is that of Feng et al. 2001";
@@ -69,6 +78,9 @@ params! {
         rehash: Time = 600 s, Seconds(0.0, 86_400.0), LINUX;
         /// Time before a change from which the next set of bins is kept as well; at most rehash, unless that is 0.
         warm_up: Time = 60 s, Seconds(0.0, 86_400.0), LINUX;
+        /// Rules of the paper, or of a kernel, which has 8 levels of 16 bins: full is all, probabilities are in 1/65535, up to
+        /// a half they mark ECN-capable packets, and the bucket has whole tokens and forgets time in which it stays empty.
+        linux: Linux = "none", Choice(Linux::WORDS), "Linux 6.12, net/sched/sch_sfb.c";
     }
 }
 
@@ -88,6 +100,10 @@ impl Registered for SfbParams {
     in_storage!(Sfb, |params| ring, bins: SfbBin = params.bins_needed());
 
     fn check(&self) -> Result<(), ParamError> {
+        if self.linux.is_set() {
+            require(self.levels == LINUX_LEVELS, "levels", f64::from(self.levels), "8 with linux")?;
+            require(self.bins == LINUX_BINS, "bins", f64::from(self.bins), "16 with linux")?;
+        }
         let fits = self.rehash == Time::ZERO || self.warm_up <= self.rehash;
         require(fits, "warm_up", self.warm_up.seconds(), "0 s to rehash")
     }
@@ -102,9 +118,14 @@ impl SfbParams {
         }
     }
 
-    /// Bins that a queue needs: two sets.
+    /// Bins that a queue needs: two sets, and with `linux` one for each waiting packet, which keeps its hashes.
     pub fn bins_needed(&self) -> usize {
-        2 * self.levels as usize * self.bins as usize
+        let packets = if self.linux.is_set() { self.limit as usize } else { 0 };
+        2 * self.bins_of_a_set() + packets
+    }
+
+    fn bins_of_a_set(&self) -> usize {
+        self.levels as usize * self.bins as usize
     }
 }
 
@@ -144,6 +165,31 @@ struct HashSet {
     first: u64,
 }
 
+/// What the kernel keeps beside the bins.
+#[derive(Clone, Copy, Debug, Default)]
+struct LinuxSfb {
+    /// Keys of the hash functions of both sets, from the first arrival on.
+    keys: Option<[[u64; 2]; 2]>,
+    /// The set that decides.
+    active: usize,
+    warming_up: bool,
+    /// When the hash last changed, in jiffies.
+    rehashed: u64,
+    /// `None` before the first packet takes one: the burst.
+    tokens: Option<u32>,
+    /// When tokens were last filled up, in jiffies.
+    filled: u64,
+}
+
+/// Bins, and behind them the hashes of the waiting packets, as if each packet carried its own.
+struct Bins<'a>(&'a mut [SfbBin]);
+
+/// Index of the bin at `level` of a packet with this hash.
+fn linux_place(set: usize, level: u32, hash: u32) -> usize {
+    let bin = hash >> (level * LINUX_LEVEL_BITS) & (LINUX_BINS - 1);
+    set * (LINUX_LEVELS * LINUX_BINS) as usize + (level * LINUX_BINS + bin) as usize
+}
+
 /// SFB over a FIFO. `B` holds the bins (see [`SfbParams::bins_needed`]).
 #[derive(Clone, Debug)]
 pub struct Sfb<H, S, B> {
@@ -154,6 +200,8 @@ pub struct Sfb<H, S, B> {
     active: usize,
     rehash_at: Time,
     bucket: TokenBucket<f64>,
+    /// With `linux`, in place of the four above.
+    linux: LinuxSfb,
     fifo: LeakyFifo<H, S>,
     stats: Stats,
 }
@@ -163,15 +211,17 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
     ///
     /// # Errors
     /// A parameter is out of range, or storage is too small.
-    pub fn new(params: SfbParams, slots: S, bins: B) -> Result<Self, ParamError> {
+    pub fn new(params: SfbParams, slots: S, mut bins: B) -> Result<Self, ParamError> {
         params.validate()?;
         let fifo = fifo_in(slots, params.limit)?;
         let count = bins.as_ref().len();
         require(count >= params.bins_needed(), "bins", count as f64, "two sets of levels times bins")?;
+        bins.as_mut().fill(SfbBin::default());
+        let linux = LinuxSfb::default();
         let bucket = TokenBucket::full(params.penalty_burst);
         let rehash_at = if params.rehash == Time::ZERO { Time::NEVER } else { params.rehash };
         let stats = Stats::default();
-        Ok(Self { params, bins, sets: [None; 2], active: 0, rehash_at, bucket, fifo, stats })
+        Ok(Self { params, bins, sets: [None; 2], active: 0, rehash_at, bucket, linux, fifo, stats })
     }
 
     /// The waiting packets.
@@ -181,6 +231,12 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
 
     /// The probability that decides over `flow`, as of the last call.
     pub fn probability(&self, flow: u64) -> f64 {
+        if self.params.linux.is_set() {
+            let (set, bins) = (self.linux.active, self.bins.as_ref());
+            let hash = self.linux.hash(set, flow);
+            let places = (0..LINUX_LEVELS).map(|level| linux_place(set, level, hash));
+            return places.filter_map(|at| bins.get(at)).map(|bin| bin.probability).fold(1.0, f64::min);
+        }
         let Some(Some(set)) = self.sets.get(self.active) else { return 0.0 };
         let probability = |level| {
             self.bins
@@ -193,8 +249,9 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
 
     /// The bins of the set that decides, level by level.
     pub fn bins(&self) -> &[SfbBin] {
-        let count = self.params.bins_needed() / 2;
-        self.bins.as_ref().get(self.active * count..(self.active + 1) * count).unwrap_or_default()
+        let count = self.params.bins_of_a_set();
+        let active = if self.params.linux.is_set() { self.linux.active } else { self.active };
+        self.bins.as_ref().get(active * count..(active + 1) * count).unwrap_or_default()
     }
 
     /// Changes the hash functions and begins warming up when it is time. Only arrivals use them, so doing this late has no
@@ -233,7 +290,7 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
         let first = self.stats.departed.packets + u64::from(self.fifo.len());
         let salt = env.random(Stream::SfbCoin) ^ env.flow_key()[0];
         *set = Some(HashSet { salt, first });
-        let count = self.params.bins_needed() / 2;
+        let count = self.params.bins_of_a_set();
         self.bins
             .as_mut()
             .iter_mut()
@@ -289,6 +346,22 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Sfb<H, S, B> {
         }
     }
 
+    /// [`Discipline::enqueue`] by the kernel's rules.
+    fn enqueue_as_linux<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
+        if self.fifo.len() >= self.params.limit {
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+            return;
+        }
+        let mut bins = Bins(self.bins.as_mut());
+        match self.linux.decide(&self.params, &mut bins, &mut packet, &mut self.stats, env) {
+            Err(cause) => drop_packet(&mut self.stats, env, packet, cause),
+            Ok(hashes) => {
+                bins.count(self.stats.departed.packets + u64::from(self.fifo.len()), hashes);
+                append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
+            }
+        }
+    }
+
     /// The cause for which an arrival of `flow` is dropped although it would fit.
     #[inline]
     fn decision<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
@@ -329,6 +402,10 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Discipline<H> for Sfb<H, S, B> 
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
+        if self.params.linux.is_set() {
+            self.enqueue_as_linux(packet, env);
+            return;
+        }
         if self.params.full == FullBins::All && self.fifo.len() >= self.params.limit {
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
             return;
@@ -349,6 +426,10 @@ impl<H, S: Storage<Slot<H>>, B: Storage<SfbBin>> Discipline<H> for Sfb<H, S, B> 
     fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         let number = self.stats.departed.packets;
         let packet = depart(&mut self.fifo, &mut self.stats)?;
+        if self.params.linux.is_set() {
+            Bins(self.bins.as_mut()).forget(number);
+            return Some(packet);
+        }
         self.count(packet.meta.flow, number, |waiting| waiting.saturating_sub(1));
         Some(packet)
     }

@@ -3,7 +3,7 @@
 //! Times of [`PieState`] are ticks of that clock here, but for that of the next update. `cap`, `steep` and `derandomise` are always
 //! on; `mean_packet_size` stands for the device's mtu with its header.
 
-use super::{PieParams, PieState};
+use super::{Fixed, PieParams, PieState};
 use crate::contract::{Env, Stream, Time};
 
 /// 2^6 ns make a tick (`PSCHED_SHIFT`).
@@ -19,20 +19,7 @@ const JIFFY: u64 = 4_000_000;
 /// The first update is due half a second after the queue is made.
 const FIRST_UPDATE: Time = Time::from_ms(500);
 
-/// What the kernel keeps otherwise than the RFC.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fixed {
-    /// Drop probability in 2^-56. Nothing bounds it by 1.
-    pub(super) probability: u64,
-    /// Probabilities added up since the last drop.
-    accumulated: u64,
-    /// Time of the last departure, in ticks; [`Time::NEVER`] before the first since the burst allowance was last set.
-    last_departure: Time,
-}
-
 impl Fixed {
-    pub(super) const START: Self = Self { probability: 0, accumulated: 0, last_departure: Time::NEVER };
-
     /// The probability, at most 1.
     pub(super) fn shown(&self) -> f64 {
         self.probability.min(CERTAIN) as f64 / CERTAIN as f64
@@ -55,16 +42,21 @@ fn weight(per_second: f64) -> u64 {
 }
 
 /// Time of the first update, and between updates.
-pub(super) fn updates(params: &PieParams) -> (Time, Time) {
+fn updates(params: &PieParams) -> (Time, Time) {
     (FIRST_UPDATE, Time::from_ns(params.t_update.ns().div_ceil(JIFFY) * JIFFY))
 }
 
-/// Whether a probability still lets an ECN-capable packet be marked, with the largest one in whole percent.
-pub(super) fn marks(probability: u64, most: f64) -> bool {
-    probability <= CERTAIN / 100 * (most * 100.0 + 0.5) as u64
-}
-
 impl PieState {
+    /// Time between updates.
+    pub(super) fn period_of_linux(params: &PieParams) -> Time {
+        updates(params).1
+    }
+
+    /// Whether the probability still lets an ECN-capable packet be marked, with the largest one in whole percent.
+    pub(super) fn marks_as_linux(&self, most: f64) -> bool {
+        self.fixed.probability <= CERTAIN / 100 * (most * 100.0 + 0.5) as u64
+    }
+
     /// Times in ticks, and the first update when the kernel makes it.
     pub(super) fn begin_as_linux(&mut self, params: &PieParams) {
         self.controller.burst_allowance = Time::from_ns(ticks(params.max_burst));
