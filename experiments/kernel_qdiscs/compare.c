@@ -51,23 +51,23 @@ struct form {
 #define CAKE "limit=300 follow_rate=false "
 
 static const struct form FORMS[] = {
-    { "choke", "today", "choke_hardware", CHOKE, false, false },
-    { "red", "today", "red", RED, false, true },
-    { "red", "ecn today", "red", RED "ecn=true", true, true },
-    { "sfb", "today", "sfb", SFB, false, false },
+    { "choke", "source", "choke_hardware", CHOKE, false, false },
+    { "red", "source", "red", RED, false, true },
+    { "red", "source ecn", "red", RED "ecn=true", true, true },
+    { "sfb", "source", "sfb", SFB, false, false },
     { "sfb", "linux", "sfb", SFB "linux=6.12", false, false },
     { "sfb", "linux ecn", "sfb", SFB "linux=6.12", true, false },
-    { "codel", "today", "codel", CODEL "ecn=false", false, false },
+    { "codel", "source", "codel", CODEL "ecn=false", false, false },
     { "codel", "linux", "codel", CODEL "linux=6.12 ecn=false", false, false },
     { "codel", "linux ecn", "codel", CODEL "linux=6.12 ecn=true", true, false },
-    { "fq_codel", "today", "fq_codel", CODEL "ecn=true mtu_backlog=all", true, false },
+    { "fq_codel", "source", "fq_codel", CODEL "ecn=true mtu_backlog=all", true, false },
     { "fq_codel", "linux", "fq_codel", CODEL "linux=6.12 ecn=true", true, false },
-    { "pie", "today", "pie", PIE "derandomise=true steep=true", false, false },
+    { "pie", "source", "pie", PIE "derandomise=true steep=true", false, false },
     { "pie", "linux", "pie", PIE "linux=6.12", false, false },
-    { "fq_pie", "today", "fq_pie", PIE "derandomise=true steep=true", false, false },
+    { "fq_pie", "source", "fq_pie", PIE "derandomise=true steep=true", false, false },
     { "fq_pie", "linux", "fq_pie", PIE "linux=6.12", false, false },
     { "fq_pie", "linux ecn", "fq_pie", PIE "linux=6.12 ecn=true", true, false },
-    { "cake", "today", "cake", CAKE, true, false },
+    { "cake", "source", "cake", CAKE, true, false },
 };
 
 static uint64_t load;

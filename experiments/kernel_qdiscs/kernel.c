@@ -133,6 +133,8 @@ u32 flow_hash_from_keys(struct flow_keys *keys)
     return hash << 10 | hash >> 22;
 }
 
+/* Calls of the comparison, and packets that the last one marked and did not drop as well. */
+static u64 calls;
 static unsigned int marks;
 
 int INET_ECN_set_ce(struct sk_buff *skb)
@@ -140,6 +142,7 @@ int INET_ECN_set_ce(struct sk_buff *skb)
     if (skb->ecn == INET_ECN_NOT_ECT)
         return 0;
     skb->ecn = INET_ECN_CE;
+    skb->marked_by = calls;
     marks++;
     return 1;
 }
@@ -193,6 +196,8 @@ static void (*freed)(uint64_t id);
 
 void kernel_freed(struct sk_buff *skb)
 {
+    if (skb->marked_by == calls)
+        marks--;
     freed(skb->id);
     free(skb);
 }
@@ -225,6 +230,7 @@ unsigned int kernel_enqueue(struct Qdisc *sch, const struct arrival *arrival)
     skb->destination = arrival->destination;
     qdisc_skb_cb(skb)->pkt_len = arrival->len;
     marks = 0;
+    calls++;
     sch->enqueue(skb, sch, &to_free);
     while (to_free) {
         struct sk_buff *next = to_free->next;
@@ -237,6 +243,7 @@ unsigned int kernel_enqueue(struct Qdisc *sch, const struct arrival *arrival)
 bool kernel_dequeue(struct Qdisc *sch, struct arrival *departure, unsigned int *marked)
 {
     marks = 0;
+    calls++;
     struct sk_buff *skb = sch->dequeue(sch);
     *marked = marks;
     if (!skb)

@@ -216,6 +216,7 @@ struct sk_buff {
     u8 l4_hash, ecn;
     char *end;
     u64 id, flow, source, destination;
+    u64 marked_by; /* the call that marked it; 0 for none */
     struct skb_shared_info shared;
     unsigned long cb[16];
 };
