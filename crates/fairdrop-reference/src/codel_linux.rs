@@ -104,10 +104,10 @@ impl Vars {
                 drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
                 packet = self.take(waiting, now).0;
             }
-            let rise = (self.count - self.last_count).rem_euclid(WORD);
+            let delta = (self.count - self.last_count).rem_euclid(WORD);
             let since = (now - self.drop_next).rem_euclid(WORD);
-            if rise > 1 && signed(since - (16 * interval).rem_euclid(WORD)) < 0 {
-                self.count = rise;
+            if delta > 1 && signed(since - (16 * interval).rem_euclid(WORD)) < 0 {
+                self.count = delta;
                 self.newton_step();
             } else {
                 (self.count, self.root) = (1, (1 << 16) - 1);

@@ -144,7 +144,7 @@ impl Sched {
             let r = (draw(Stream::SfbCoin) >> 48) as i64;
             let half = CERTAIN / 2;
             if r < lowest {
-                if lowest > half && r < 2 * (lowest - half) || packet.meta.ecn == Ecn::NotCapable {
+                if (lowest > half && r < 2 * (lowest - half)) || packet.meta.ecn == Ecn::NotCapable {
                     return Some(DropCause::Sfb);
                 }
                 packet.meta.ecn = Ecn::Ce;
@@ -156,9 +156,9 @@ impl Sched {
     }
 
     fn count(&mut self, hashes: [u32; 2], change: i64) {
-        for slot in 0..2 {
-            if hashes[slot] != 0 {
-                for place in Self::own(slot, hashes[slot]) {
+        for (slot, hash) in hashes.into_iter().enumerate() {
+            if hash != 0 {
+                for place in Self::own(slot, hash) {
                     let bin = self.bins.entry(place).or_default();
                     bin.qlen = (bin.qlen + change).clamp(0, 65_535);
                 }

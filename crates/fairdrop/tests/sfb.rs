@@ -87,6 +87,10 @@ fn errors_name_the_parameter() {
     assert_eq!(name(SfbParams { levels: 0, ..one_bin() }), "levels");
     assert_eq!(name(SfbParams { levels: 17, ..one_bin() }), "levels");
     assert_eq!(name(SfbParams { bins: 0, ..one_bin() }), "bins");
+    let linux = SfbParams { linux: Linux::V6_12, levels: 8, bins: 16, ..one_bin() };
+    assert!(linux.validate().is_ok());
+    assert_eq!(name(SfbParams { levels: 7, ..linux.clone() }), "levels");
+    assert_eq!(name(SfbParams { bins: 17, ..linux }), "bins");
     assert_eq!(name(SfbParams { bin_size: u32::MAX, ..one_bin() }), "bin_size");
     assert_eq!(name(SfbParams { increment: 1.5, ..one_bin() }), "increment");
     assert_eq!(name(SfbParams { decrement: f64::NAN, ..one_bin() }), "decrement");

@@ -186,7 +186,7 @@ struct Bins<'a>(&'a mut [SfbBin]);
 
 /// Index of the bin at `level` of a packet with this hash.
 fn linux_place(set: usize, level: u32, hash: u32) -> usize {
-    let bin = hash >> (level * LINUX_LEVEL_BITS) & (LINUX_BINS - 1);
+    let bin = (hash >> (level * LINUX_LEVEL_BITS)) & (LINUX_BINS - 1);
     set * (LINUX_LEVELS * LINUX_BINS) as usize + (level * LINUX_BINS + bin) as usize
 }
 

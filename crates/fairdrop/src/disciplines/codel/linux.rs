@@ -34,7 +34,7 @@ fn is_after(a: u32, b: u32) -> bool {
 /// One step from `root` towards 1 / sqrt(`count`), both in 2^-16 (`codel_Newton_step`).
 pub(super) fn newton_step(root: u16, count: u32) -> u16 {
     let root = u64::from(root) << 16;
-    let square = root * root >> 32;
+    let square = (root * root) >> 32;
     let rest = (3_u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(square)) >> 2;
     (rest.wrapping_mul(root) >> 47) as u16
 }
@@ -122,7 +122,7 @@ impl CoDelState {
 
     /// The time of the next drop after `from` (`codel_control_law`).
     fn after_spacing(&self, params: &CoDelParams, from: u32) -> Time {
-        let spacing = u64::from(ticks(params.interval)) * (u64::from(self.root) << 16) >> 32;
+        let spacing = (u64::from(ticks(params.interval)) * (u64::from(self.root) << 16)) >> 32;
         keep(from.wrapping_add(spacing as u32))
     }
 

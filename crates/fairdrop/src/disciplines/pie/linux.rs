@@ -180,8 +180,8 @@ mod tests {
     /// tc's 2 and 20 are 0.125 and 1.25 per second.
     #[test]
     fn weights_are_sixteenths() {
-        assert_eq!(weight(0.125), 2 * (CERTAIN / TICKS_PER_SECOND) >> 4);
-        assert_eq!(weight(1.25), 20 * (CERTAIN / TICKS_PER_SECOND) >> 4);
+        assert_eq!(weight(0.125), (2 * (CERTAIN / TICKS_PER_SECOND)) >> 4);
+        assert_eq!(weight(1.25), (20 * (CERTAIN / TICKS_PER_SECOND)) >> 4);
     }
 
     /// The probability decays by 63/64 while delays are 0, and only then.
