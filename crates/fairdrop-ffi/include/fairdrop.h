@@ -907,7 +907,7 @@ uint64_t fairdrop_hash(uint64_t key_low,
 #define FAIRDROP_DUALPI2_BYTES(limit) (3776 + 40 * (size_t)(limit))
 #define FAIRDROP_FQ_BYTES(limit) (3776 + 256 * (size_t)(limit) + 48 * (size_t)FAIRDROP_PLACES(limit))
 #define FAIRDROP_FQ_CODEL_BYTES(limit) (102144 + 40 * (size_t)(limit))
-#define FAIRDROP_FQ_PIE_BYTES(limit) (102080 + 40 * (size_t)(limit))
+#define FAIRDROP_FQ_PIE_BYTES(limit) (126656 + 40 * (size_t)(limit))
 #define FAIRDROP_SFQ_BYTES(limit) (52928 + 56 * (size_t)(limit))
 
 #endif  /* FAIRDROP_H */
