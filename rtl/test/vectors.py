@@ -40,7 +40,7 @@ def run(core, top, shape, simulator, directory, paths, module="play_vectors"):
     runner.build(
         verilog_sources=sources(core),
         hdl_toplevel=top,
-        parameters={} if core in ("red", "drr") else shape.verilog(),
+        parameters={} if core in ("red", "drr", "collar") else shape.verilog(),
         build_args=["-g2012"] if simulator == "icarus" else ["-Wno-fatal", "-Wno-WIDTH", "--x-assign", "unique"],
         build_dir=directory,
         timescale=("1ns", "1ps"),
