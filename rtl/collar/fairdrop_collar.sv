@@ -18,8 +18,8 @@ module fairdrop_collar #(
     input  logic [63:0] per_span,
     input  logic [16:0] share,
     input  logic [16:0] loosest,
-    input  logic [IDS_BITS:0] ids,
-    input  logic [SETS_BITS:0] sets,
+    input  logic [16:0] ids,
+    input  logic [16:0] sets,
     input  logic        ecn,
     // Id 31:0, length in bytes 47:32, ECN 49:48.
     input  logic [63:0] s_axis_arrival_tdata,
@@ -98,7 +98,7 @@ module fairdrop_collar #(
     logic [17:0] knee, knee2;
     logic [22:0] phi, wide;
     logic [30:0] base;
-    logic [37:0] by_share;
+    logic [38:0] by_share;
     logic [31:0] spared;
     // Where the next id is put: rows of 32 blocks; the memory is full after 32 rows.
     logic [IDS_BITS-5:0] block, next_block;
@@ -709,7 +709,7 @@ module fairdrop_collar #(
                 table_word <= {1'b0, table_data[63:25], table_data[23:0]};
                 sweep <= sweep + 1'b1;
                 state <= D_READ;
-                if (sweep == {sets, 3'b0} - 1'b1) times_to(room, weight >> 15, D_SENT);
+                if (sweep + 1'b1 == {sets, 3'b0}) times_to(room, weight >> 15, D_SENT);
             end
             D_SENT: begin
                 sent <= most_of(64'd16, least_of(sent + (product >> 12), SENT_MOST));

@@ -40,6 +40,7 @@ DESIGNS = {
     "choke-banks": Design("4 banks", "fairdrop_choke", {"BANKS": 4}, ("ecp5",)),
     "choke-chopped": Design("chopped packets", "fairdrop_choke", {"CHOPPED": 1}, ("ecp5",)),
     "choke-shared": Design("4 FIFOs in one memory", "fairdrop_choke", {"FIFOS": 4}, ("ecp5",)),
+    "collar": Design("COLLAR, 256 ids and 128 suspects", "fairdrop_collar", families=("ecp5",), clocks=131),
     "drr": Design("DRR, 1,024 queues", "fairdrop_drr", clocks=5),
 }
 FAMILIES = {"ice40": "iCE40", "ecp5": "ECP5", "xilinx": "Xilinx 7"}

@@ -4,10 +4,11 @@ import shutil
 import subprocess
 import sys
 
+import collar
 from random_packets import SHAPES, build
 from vectors import ROOT, RTL, sources
 
-CHOKE, AVERAGE = "choke/fairdrop_choke.sv", "common/fairdrop_average.sv"
+CHOKE, AVERAGE, COLLAR = "choke/fairdrop_choke.sv", "common/fairdrop_average.sv", "collar/fairdrop_collar.sv"
 # What is wrong, the core that shows it, and the text in place of another.
 FORMS = [
     ("a map word is read before it is written", "choke-shared-chopped", CHOKE, "? SETTLE : STORE", "? FIND : STORE"),
@@ -43,6 +44,24 @@ FORMS = [
     ("idle time is not counted", "red", AVERAGE, "behind[f] = is_idle[f] &&", "behind[f] = 1'b0 && is_idle[f] &&"),
     ("u (S - count d) <= 2 d drops", "red", AVERAGE, "sum < {16'b0, d, 16'b0}", "sum < {15'b0, d, 17'b0}"),
     ("the gentle line begins at 0", "red", AVERAGE, "in_gentle ? gentle_base[47:0]", "in_gentle ? {max_th, 16'b0}"),
+    (
+        "counts of suspects are not halved",
+        "collar",
+        COLLAR,
+        "{1'b0, table_data[63:25], table_data[23:0]}",
+        "table_data",
+    ),
+    ("the memory has one row", "collar", COLLAR, "next_row <= next_row + 1'b1", "next_row <= next_row"),
+    (
+        "a full buffer takes one more",
+        "collar",
+        COLLAR,
+        "waiting_packets >= buffer_limit",
+        "waiting_packets > buffer_limit",
+    ),
+    ("missed periods are not made up for", "collar", COLLAR, "missed > times && widened == Q16", "1'b0"),
+    ("all packets are marked alike", "collar", COLLAR, "ect == 2'b01 && (x << 16) < product", "1'b0"),
+    ("a lone packet is judged", "collar", COLLAR, "else if (waiting_packets < 2 || base == 0)", "else if (base == 0)"),
 ]
 
 
@@ -62,7 +81,10 @@ def main():
                 text = text.replace(right, wrong)
             files.append(directory / source.name)
             files[-1].write_text(text, encoding="utf-8")
-        program = build(name, SHAPES[name], directory / "build", properties=True, files=files)
+        if name == "collar":
+            program = collar.build(directory / "build", files)
+        else:
+            program = build(name, SHAPES[name], directory / "build", properties=True, files=files)
         ran = subprocess.run([program, "60000", "1"], capture_output=True, text=True, check=False)
         noticed = (ran.stdout + ran.stderr).strip().splitlines()
         if ran.returncode == 0:

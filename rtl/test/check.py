@@ -30,8 +30,16 @@ def step(title, command):
     print(f"   {time.monotonic() - begun:.0f} s", flush=True)
 
 
+TOPS = (
+    ("red", "fairdrop_red_top"),
+    ("choke", "fairdrop_choke_top"),
+    ("collar", "fairdrop_collar_top"),
+    ("drr", "fairdrop_drr"),
+)
+
+
 def lint():
-    for core, top in (("red", "fairdrop_red_top"), ("choke", "fairdrop_choke_top"), ("drr", "fairdrop_drr")):
+    for core, top in TOPS:
         files = sorted((RTL / "common").glob("*.sv")) + sorted((RTL / core).glob("*.sv"))
         # Widths: Verilog extends operands, and writing each extension out hides what is computed.
         command = ["verilator", "--lint-only", "-Wall", "-Wno-WIDTH", "-Wno-UNUSED", "-Wno-CMPCONST"]
@@ -52,6 +60,10 @@ def main():
     packets = 1_000_000 if options.all else 100_000
     random = [python, TEST / "random_packets.py"]
     step(f"{packets} random packets for each core, beside the library", [*random, "--packets", packets])
+    step(
+        f"COLLAR: vectors, and {packets} random packets beside the library",
+        [python, TEST / "collar.py", "--packets", packets],
+    )
     if options.all:
         step("properties of the lists under random packets", [*random, "--packets", 20_000, "--properties"])
         step("10,000 random packets under Icarus Verilog", [python, TEST / "recorded.py", "--packets", 10_000])

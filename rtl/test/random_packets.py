@@ -29,9 +29,18 @@ SHAPES = {
 def build(name, shape, directory, properties=False, files=None):
     """The program for one core, with the assertions of its lists if wanted; says what failed."""
     core = name.split("-")[0]
-    directory.mkdir(parents=True, exist_ok=True)
     values = shape.verilog()
-    flags = [f"-DCORE_{key}={value}" for key, value in values.items()] + [f"-DCORE_CHOKE={int(core == 'choke')}"]
+    defined = [f"-DCORE_CHOKE={int(core == 'choke')}"]
+    parameters = {} if core == "red" else values
+    program = Path(__file__).with_suffix(".cpp")
+    return verilated(name, directory, program, values, parameters, defined, properties, files)
+
+
+def verilated(name, directory, program, values, parameters, defined=(), properties=False, files=None):
+    """The program with the core's model and the library; `values` are macros of it, `parameters` the core's."""
+    core = name.split("-")[0]
+    directory.mkdir(parents=True, exist_ok=True)
+    flags = [f"-DCORE_{key}={value}" for key, value in values.items()] + list(defined)
     include = ROOT / "crates" / "fairdrop-ffi" / "include"
     compiler = shlex.join(["-O2", "-std=c++17", f"-I{include}", *flags])
     # Registers begin with random bits, so that nothing hangs on a zero that hardware does not have.
@@ -40,8 +49,8 @@ def build(name, shape, directory, properties=False, files=None):
         command += ["--assert", "-DFAIRDROP_PROPERTIES", f"-I{Path(__file__).parent}"]
     command += ["-Wno-fatal", "-Wno-WIDTH", "-Wno-CMPCONST", "--prefix", "Vcore", "--Mdir", str(directory)]
     command += ["--top-module", f"fairdrop_{core}_top", "-CFLAGS", compiler, "-LDFLAGS", str(LIBRARY)]
-    command += [] if core == "red" else [f"-G{key}={value}" for key, value in values.items()]
-    command += [str(path) for path in files or sources(core)] + [str(Path(__file__).with_suffix(".cpp"))]
+    command += [f"-G{key}={value}" for key, value in parameters.items()]
+    command += [str(path) for path in files or sources(core)] + [str(program)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:
         sys.exit(f"{name}: Verilator failed:\n{built.stdout[-2000:]}{built.stderr[-3000:]}")
