@@ -274,8 +274,8 @@ qdisc-lab: .venv/dev ## what the BPF qdiscs cost beside the kernel's own, in ins
 	@$(BIN)/python scripts/qdisc_lab.py $(KERNELS)
 
 qdisc-shares: .venv/installed ## UDP beside kernel TCP under the BPF qdiscs and the kernel's own, beside the simulator (two hours; resumes)
-	$(BIN)/python -m experiments.kernel.campaign --keep
-	$(BIN)/python -m experiments.pages kernel
+	$(BIN)/python -m experiments.kernel_shares.campaign --keep
+	$(BIN)/python -m experiments.pages kernel_shares
 
 linux-qdiscs: ffi ## the kernel's queue disciplines beside the library's, decision by decision (half a minute; Debian's linux-source-6.12)
 	@$(PYTHON) -m experiments.kernel_qdiscs.campaign $(QDISCS)

@@ -38,8 +38,7 @@ BUILT = ROOT / "build" / "docs"
 #: Experiments whose pages are made from stored results, and those that simulate for minutes.
 STORED = (
     "reference", "reproduction", "comparison", "characterization", "shares", "links", "kin", "attack", "fidelity",
-    "kernel",
-    "kernel_qdiscs",
+    "kernel_shares", "kernel_qdiscs",
 )  # fmt: skip
 SIMULATED = ("headline", "leaky_buffer", "collar_theory")
 WIDTH = 118

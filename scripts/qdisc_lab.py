@@ -3,7 +3,7 @@
     python scripts/qdisc_lab.py [PACKAGE]    a kernel by the name of its package; without one, the newest
 
 Results of parts that have ended stay in `build/qdisc/lab`: a campaign that was interrupted goes on where it was. Shares
-beside the simulator are `python -m experiments.kernel.campaign`.
+beside the simulator are `python -m experiments.kernel_shares.campaign`.
 """
 
 from __future__ import annotations

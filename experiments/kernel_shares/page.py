@@ -8,7 +8,7 @@ from statistics import mean
 
 from experiments import DOCS
 from experiments.digests import Row, read
-from experiments.kernel.campaign import DIGEST, DISCIPLINES, PLACES, RATES_KBPS
+from experiments.kernel_shares.campaign import DIGEST, DISCIPLINES, PLACES, RATES_KBPS
 from experiments.pages import Files, pages_with, table
 from experiments.shares.page import interval
 
@@ -17,7 +17,7 @@ HEAD = ("discipline", "UDP sends", "simulator", "BPF", "Linux", "BPF beside the 
 
 
 def files() -> Files:
-    yield from pages_with("kernel", {"shares": shares(read(DIGEST))}, PAGE)
+    yield from pages_with("kernel_shares", {"shares": shares(read(DIGEST))}, PAGE)
 
 
 def shares(rows: Sequence[Row]) -> str:
