@@ -3,7 +3,7 @@
 
 use fairdrop::{
     Addresses, AnyDiscipline, Candidates, ChokeHardwareParams, Discipline, DropCause, Ecn, MarkBit,
-    MarkedEntry, Packet, Stream, Time, uniform_below,
+    MarkedEntry, Packet, Stream, Time, siphash, uniform_below,
 };
 
 use crate::compare::is_mistaken;
@@ -40,6 +40,14 @@ pub fn reference(params: ChokeHardwareParams) -> Option<Box<dyn Slow>> {
     let red = (0..fifos).map(|_| Reference::new(Scheme::Red(params.red.clone()))).collect();
     let lists = vec![Vec::new(); fifos];
     Some(Box::new(Hardware { params, plan, lists, red, admitted: 0, cursor: 0, bank: 0, turn: 0 }))
+}
+
+/// What is compared of a flow: all of it, or the first bits of its hash under the key of the host, which is zero, and salt.
+fn id_of(params: &ChokeHardwareParams, flow: u64) -> u64 {
+    match params.id_bits {
+        0 => flow,
+        bits => siphash([params.salt, 0], &flow.to_le_bytes()) / 2_u64.pow(64 - u32::from(bits)),
+    }
 }
 
 /// The first cell of each packet of a list.
@@ -229,7 +237,8 @@ impl Hardware {
         if !live.map(|cell| cell.packet.handle).eq(step.drawn.iter().copied()) {
             return Err(format!("compared {:?}", step.drawn));
         }
-        let matched: Vec<&Cell> = found.iter().filter(|cell| cell.packet.meta.flow == flow).collect();
+        let id = |flow: u64| id_of(&self.params, flow);
+        let matched: Vec<&Cell> = found.iter().filter(|cell| id(cell.packet.meta.flow) == id(flow)).collect();
         let mut drops = Vec::new();
         for cell in &matched {
             if !cell.marked {

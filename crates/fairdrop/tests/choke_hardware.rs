@@ -7,7 +7,7 @@ use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
 use fairdrop::{
     Addresses, AnyParams, AverageIn, Candidates, ChokeHardware, ChokeHardwareParams, Discipline, DrawFrom,
     DropCause, ListEntry, MarkBit, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Schedule,
-    Slot, Stream, slots_for, uniform_below,
+    Slot, Stream, siphash, slots_for, uniform_below,
 };
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
@@ -100,8 +100,9 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
     let sizes = (1_u16..200, 0_u32..20, prop_oneof![Just(0_u32), 1_u32..3000], 0_u32..20);
     let parts = (any_candidates(), 1_u8..6, 1_u8..=8);
     let switches = prop::array::uniform5(any::<bool>());
-    (red_params(), any_addresses(), marked, sizes, parts, switches).prop_map(
-        |(red, addresses, marked, sizes, (candidates, banks, fifos), switches)| {
+    let ids = (prop_oneof![3 => Just(0), 2 => 1_u8..4, 1 => 1_u8..=32], any::<u64>());
+    (red_params(), any_addresses(), marked, sizes, parts, switches, ids).prop_map(
+        |(red, addresses, marked, sizes, (candidates, banks, fifos), switches, (id_bits, salt))| {
             let (list_limit, quota, cell_size, max_tries) = sizes;
             let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit] = switches;
             let linux = matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
@@ -122,6 +123,8 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
                 quota,
                 cell_size,
                 mark_one_cell,
+                id_bits,
+                salt,
             }
         },
     )
@@ -208,6 +211,10 @@ proptest! {
         let mut random = Philox::new(seed, 9, 9);
         let mut waiting: HashMap<u32, (u64, u8)> = HashMap::new();
         let mut last: HashMap<u8, u32> = HashMap::new();
+        let id = |flow: u64| match params.id_bits {
+            0 => flow,
+            bits => siphash([params.salt, 0], &flow.to_le_bytes()) >> (64 - bits),
+        };
         let cells = |len: u32| if params.cell_size == 0 { 1 } else { len.div_ceil(params.cell_size).max(1) as usize };
         for event in &trace {
             match *event {
@@ -218,7 +225,8 @@ proptest! {
                     for (dropped, cause) in lists.arrive(flow, class, len) {
                         prop_assert_eq!(cause == MatchQueued, dropped != handle);
                         let entry = waiting.remove(&dropped);
-                        prop_assert!(cause != MatchQueued || entry == Some((flow, class % params.fifos)));
+                        let drawn = entry.map(|(candidate, fifo)| (id(candidate), fifo));
+                        prop_assert!(cause != MatchQueued || drawn == Some((id(flow), class % params.fifos)));
                     }
                 }
                 Event::Finish => {
@@ -757,6 +765,68 @@ fn a_packet_needs_entries_for_all_its_cells() {
     assert_eq!(lists.arrive(2, 0, 1), [(2, Overflow)]);
 }
 
+// Short ids.
+
+/// The id under a key of zeros and a salt.
+fn id(salt: u64, flow: u64, bits: u32) -> u64 {
+    siphash([salt, 0], &flow.to_le_bytes()) >> (64 - bits)
+}
+
+/// The first flow after 1 whose id is that of flow 1, and the first whose id is another.
+fn same_and_other(salt: u64, bits: u32) -> (u64, u64) {
+    let first = |same| (2..).find(|&flow| (id(salt, flow, bits) == id(salt, 1, bits)) == same).unwrap();
+    (first(true), first(false))
+}
+
+#[test]
+fn flows_with_the_same_id_match() {
+    for (id_bits, salt) in [(1, 0), (8, 0), (8, 5), (12, 0), (16, 3)] {
+        let (same, other) = same_and_other(salt, id_bits.into());
+        let lists = || {
+            let params = ChokeHardwareParams { id_bits, salt, ..hardware(10) };
+            let mut lists = Lists::new(params, 1);
+            assert_eq!(lists.arrive(1, 0, 1000), []);
+            lists
+        };
+        assert_eq!(lists().arrive(same, 0, 1000), [(0, MatchQueued), (1, MatchArriving)], "{id_bits} {salt}");
+        assert_eq!(lists().arrive(other, 0, 1000), [], "{id_bits} {salt}");
+        let mut whole = Lists::new(ChokeHardwareParams { salt, ..hardware(10) }, 1);
+        assert_eq!([whole.arrive(1, 0, 1000), whole.arrive(same, 0, 1000)], [[], []]);
+    }
+}
+
+/// A marked entry is legible with its short id alone.
+#[test]
+fn marked_entries_are_compared_by_short_ids() {
+    let (same, other) = same_and_other(0, 4);
+    for (arrival, expected) in [(same, vec![(3, MatchArriving)]), (other, vec![])] {
+        let params = ChokeHardwareParams { id_bits: 4, marked: MarkedEntry::Blind, ..hardware(10) };
+        let mut lists = Lists::scripted(params, &[bits_for(0, 1), bits_for(1, 2), bits_for(1, 2)]);
+        let head = (2..).find(|&flow| ![1, other].map(|flow| id(0, flow, 4)).contains(&id(0, flow, 4)));
+        assert_eq!([lists.arrive(head.unwrap(), 0, 1000), lists.arrive(1, 0, 1000)], [[], []]);
+        assert_eq!(lists.arrive(1, 0, 1000), [(1, MatchQueued), (2, MatchArriving)]);
+        assert_eq!(lists.arrive(arrival, 0, 1000), expected);
+    }
+}
+
+/// Two flows have the same id of b bits with probability 2^-b over salts.
+#[test]
+fn salts_collide_as_often_as_random_ids() {
+    let salts = 20_000;
+    for bits in [2_u8, 4] {
+        let collides = |salt| {
+            let params = ChokeHardwareParams { id_bits: bits, salt, ..hardware(10) };
+            let mut lists = Lists::new(params, 1);
+            assert_eq!(lists.arrive(1, 0, 1000), []);
+            !lists.arrive(2, 0, 1000).is_empty()
+        };
+        let seen = (0..salts).filter(|&salt| collides(salt)).count() as f64;
+        let p = 0.5_f64.powi(bits.into());
+        let deviation = (salts as f64 * p * (1.0 - p)).sqrt();
+        assert!((seen - salts as f64 * p).abs() < 5.0 * deviation, "{bits} bits: {seen} of {salts}");
+    }
+}
+
 // Parameters.
 
 #[test]
@@ -782,6 +852,8 @@ fn errors_name_the_parameter() {
         (params.addresses, params.mark_bit) = (Addresses::Linux, MarkBit::Packet);
     };
     assert_eq!(check(linux_packet), Err("mark_bit"));
+    assert_eq!(check(|params| params.id_bits = 32), Ok(()));
+    assert_eq!(check(|params| params.id_bits = 33), Err("id_bits"));
     assert_eq!(check(|params| params.red.limit = 0), Err("limit"));
     let slots: Vec<Slot<u32>> = vec![None; slots_for(10)];
     let too_few = vec![ListEntry::default(); 1023];

@@ -221,6 +221,14 @@ fn hardware_forms() -> Vec<Case> {
             "The packet has the mark bit: it stays until its turn, counts, and is compared again.",
         )
         .set(&[("choke_hardware.mark_bit", "packet")]),
+        of("short-ids", "Ids of three bits: flows 2 and 4 share one, and 3, 5 and 6 another; the greedy flow has its own.")
+            .set(&[("choke_hardware.id_bits", "3")]),
+        of(
+            "short-ids-salt",
+            "Ids of two bits under another key: the greedy flow shares its id with flow 2, also where marked entries match.",
+        )
+        .set(&[("choke_hardware.id_bits", "2"), ("choke_hardware.salt", "4")])
+        .set(&[("choke_hardware.marked", "blind"), ("choke_hardware.candidates", "2")]),
         of("long-list", "Draws from all of a list memory of more than 1,024 entries.")
             .set(&[("choke_hardware.addresses", "memory"), ("choke_hardware.list_limit", "1500")])
             .set(&[("choke_hardware.cell_size", "100B")]),

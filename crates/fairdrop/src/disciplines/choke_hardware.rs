@@ -16,6 +16,8 @@ use super::choke::{Candidates, MAX_CANDIDATES, MAX_REGIONS};
 use super::droptail::fifo_in;
 use super::outcome::drop_packet;
 use super::red::{RedParams, RedState};
+use super::sfq::salted;
+use crate::contract::flow_key::siphash;
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError,
     ParamValue, Stats, Stream, draw_below, require,
@@ -31,6 +33,8 @@ mod list_memory;
 
 /// Most banks.
 pub const MAX_BANKS: usize = 32;
+/// Most bits of a short id: two of a thousand flows then share one with probability 10^-4. More is a whole id.
+pub const MOST_ID_BITS: u8 = 32;
 /// Bound of a draw without `max_tries`, as a multiple of the average number of tries. The probability of more tries is below
 /// 2^-64; the random source is then stuck.
 const MOST_TRIES: usize = 64;
@@ -130,6 +134,11 @@ params! {
         cell_size: u32 = 0 B, Bytes(0, 65_535), "IEEE Micro 2001, chopping the packets";
         /// A match marks one cell of the candidate; its data is freed when the cells are put together at the head.
         mark_one_cell: bool = false, Switch, IMPLEMENTATION;
+        /// Bits of the flow ids that entries hold and that are compared: the highest of a keyed hash of the flow, so that
+        /// two flows have the same id with probability 2^-id_bits; 0 for whole flow ids, which never collide.
+        id_bits: u8 = 0, Integer(0, MOST_ID_BITS as i64) => "bits", "Pan, Prabhakar, Psounis 2000, II.A, flow ID comparison";
+        /// Hash key of ids of id_bits, combined with that of the host; it determines which flows share an id.
+        salt: u64 = 0, Key, "chosen here";
         fields {
             /// Candidates for each arrival.
             candidates: Candidates = Candidates::Fixed(1);
@@ -225,8 +234,15 @@ pub struct ListStats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
-    Live { packet: u32 },
-    Marked { flow: u64 },
+    Live { packet: u32, id: u64 },
+    Marked { id: u64 },
+}
+
+impl ListEntry {
+    /// The packet of the entry, as found.
+    fn live(&self) -> Found {
+        Found::Live { packet: self.packet, id: self.id }
+    }
 }
 
 /// One of the FIFOs.
@@ -282,6 +298,8 @@ pub struct ChokeHardware<H, S, L> {
     turn: u8,
     /// The bank to draw from next.
     bank: u8,
+    /// Key of the hash that short ids are taken from, once known.
+    key: Option<[u64; 2]>,
     stats: Stats,
     list_stats: ListStats,
 }
@@ -308,6 +326,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
             admitted: 0,
             turn: 0,
             bank: 0,
+            key: None,
             stats: Stats::default(),
             list_stats: ListStats::default(),
         })
@@ -328,14 +347,24 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         &self.list_stats
     }
 
+    /// The id that entries of `flow` hold.
+    fn id_of<E: Env<H>>(&mut self, flow: u64, env: &E) -> u64 {
+        let bits = u32::from(self.params.id_bits.min(MOST_ID_BITS));
+        if bits == 0 {
+            return flow;
+        }
+        let key = *self.key.get_or_insert_with(|| salted(self.params.salt, env));
+        siphash(key, &flow.to_le_bytes()) >> (u64::BITS - bits)
+    }
+
     /// Dropped packets that still hold data until they reach the head.
     fn wasted(&self) -> u32 {
         self.fifos.iter().map(|fifo| fifo.wasted).sum()
     }
 
-    /// Compares as many candidates as the average asks for, and drops those of `flow`. Returns whether the arrival is to be
+    /// Compares as many candidates as the average asks for, and drops those with `id`. Returns whether the arrival is to be
     /// dropped.
-    fn drop_matches<E: Env<H>>(&mut self, fifo: u8, flow: u64, env: &mut E) -> bool {
+    fn drop_matches<E: Env<H>>(&mut self, fifo: u8, id: u64, env: &mut E) -> bool {
         let Some(own) = self.fifos.get(usize::from(fifo)) else { return false };
         let wanted = self.params.candidates.at(own.red.avg, &self.params.red).min(MAX_CANDIDATES);
         let drawn = match self.params.addresses {
@@ -346,8 +375,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         for found in drawn.found.into_iter().take(drawn.count) {
             match found {
                 Found::Nothing => {}
-                Found::Live { packet } => pair |= self.compare(packet, flow, fifo, env),
-                Found::Marked { flow: marked } => matched |= marked == flow,
+                Found::Live { packet, id: waiting } => pair |= self.compare(packet, waiting == id, fifo, env),
+                Found::Marked { id: marked } => matched |= marked == id,
             }
         }
         self.list_stats.dropped_alone += u64::from(matched && !pair);
@@ -389,8 +418,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
                 continue;
             }
             let found = match on_marked {
-                _ if is_live(entry) => Found::Live { packet: entry.packet },
-                MarkedEntry::Blind => Found::Marked { flow: entry.flow },
+                _ if is_live(entry) => entry.live(),
+                MarkedEntry::Blind => Found::Marked { id: entry.id },
                 MarkedEntry::Reject | MarkedEntry::Miss => Found::Nothing,
             };
             read += 1;
@@ -409,14 +438,14 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         drawn
     }
 
-    /// Compares a waiting packet; drops it when it has `flow`.
-    fn compare<E: Env<H>>(&mut self, packet: u32, flow: u64, fifo: u8, env: &mut E) -> bool {
+    /// Compares a waiting packet; drops it when it `matches`.
+    fn compare<E: Env<H>>(&mut self, packet: u32, matches: bool, fifo: u8, env: &mut E) -> bool {
         let rank = self.list.live_before(packet);
         let Some(position) = self.data.at_rank(rank) else { return false };
         let Some(candidate) = self.data.get(position) else { return false };
         self.stats.drawn += 1;
         env.drawn(candidate);
-        if candidate.meta.flow != flow {
+        if !matches {
             return false;
         }
         if let Some(candidate) = self.data.remove(position) {
@@ -486,9 +515,9 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         let head = self.list.head_address(fifo).unwrap_or(0);
         let from_head = self.list.iter().filter(own).filter(|(address, _)| *address >= head);
         let around = self.list.iter().filter(own).filter(|(address, _)| *address < head);
-        let packet = from_head.chain(around).nth(rank).map(|(_, entry)| entry.packet);
+        let drawn = from_head.chain(around).nth(rank).map_or(Found::Nothing, |(_, entry)| entry.live());
         self.list_stats.tries += 1;
-        packet.map_or(Found::Nothing, |packet| Found::Live { packet })
+        drawn
     }
 
     /// Draws addresses until one serves.
@@ -524,10 +553,10 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
                     match self.params.on_marked() {
                         MarkedEntry::Reject => {}
                         MarkedEntry::Miss => return Found::Nothing,
-                        MarkedEntry::Blind => return Found::Marked { flow: entry.flow },
+                        MarkedEntry::Blind => return Found::Marked { id: entry.id },
                     }
                 }
-                Some(entry) => return Found::Live { packet: entry.packet },
+                Some(entry) => return entry.live(),
             }
         }
         self.stats.stuck_draws += u64::from(unbounded);
@@ -582,11 +611,11 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
             let Some(offset) = self.random_below(span, env) else { return Found::Nothing };
             self.list_stats.tries += 1;
             match self.list.get((head + offset) % size) {
-                Some(entry) if entry.state != State::Marked => return Found::Live { packet: entry.packet },
+                Some(entry) if entry.state != State::Marked => return entry.live(),
                 _ => self.list_stats.marked += 1,
             }
         }
-        self.list.head(fifo).map_or(Found::Nothing, |entry| Found::Live { packet: entry.packet })
+        self.list.head(fifo).map_or(Found::Nothing, ListEntry::live)
     }
 
     /// The FIFO in turn, of those with packets to send, and the number of its head. Marked packets before it are
@@ -604,7 +633,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
     }
 
     /// Queues an arrival where both memories have room, marked for `cause` if there is one.
-    fn append<E: Env<H>>(&mut self, mut packet: Packet<H>, fifo: u8, mark: Option<DropCause>, env: &mut E) {
+    fn append<E: Env<H>>(&mut self, mut packet: Packet<H>, id: u64, fifo: u8, mark: Option<DropCause>, env: &mut E) {
         let cells = self.params.cells(packet.meta.len);
         let data_fits = self.data.len() + self.wasted() < self.params.red.limit;
         let list_fits = cells <= self.list.size() - self.list.occupied();
@@ -620,7 +649,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
             self.stats.marked[cause as usize].add(packet.meta.len);
         }
         own.live += 1;
-        self.list.append(fifo, packet.meta.flow, self.admitted, cells);
+        self.list.append(fifo, id, self.admitted, cells);
         self.admitted = self.admitted.wrapping_add(1);
         // There is room for `limit` packets.
         self.data.push(packet);
@@ -631,12 +660,13 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         let fifo = packet.meta.class % self.params.fifos.max(1);
+        let id = self.id_of(packet.meta.flow, env);
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
         let length =
             if self.params.physical_length { own.live + own.marked } else { own.waiting(&self.params) };
         own.red.update(&self.params.red, length, env.now());
         let compared = !own.red.below_min_th(&self.params.red) && own.waiting(&self.params) > 0;
-        if compared && self.drop_matches(fifo, packet.meta.flow, env) {
+        if compared && self.drop_matches(fifo, id, env) {
             if let Some(own) = self.fifos.get_mut(usize::from(fifo)).filter(|_| self.params.count_on_match) {
                 own.red.count_matched();
             }
@@ -648,7 +678,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
             Some(cause) if !self.params.red.marks(packet.meta.ecn) => {
                 drop_packet(&mut self.stats, env, packet, cause);
             }
-            decision => self.append(packet, fifo, decision, env),
+            decision => self.append(packet, id, fifo, decision, env),
         }
     }
 

@@ -22,8 +22,8 @@ pub(super) enum State {
 /// One entry of the list memory; the default is a free one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListEntry {
-    /// Identity of the packet's flow, legible until the entry is discarded.
-    pub(super) flow: u64,
+    /// Id of the packet's flow, legible until the entry is discarded.
+    pub(super) id: u64,
     /// Number of the packet by admission; wraps around.
     pub(super) packet: u32,
     next: u16,
@@ -118,14 +118,14 @@ impl<L: Storage<ListEntry>> ListMemory<L> {
     }
 
     /// Appends the cells of a packet to a list. The caller has seen that they fit.
-    pub(super) fn append(&mut self, fifo: u8, flow: u64, packet: u32, cells: usize) {
+    pub(super) fn append(&mut self, fifo: u8, id: u64, packet: u32, cells: usize) {
         for cell in 0..cells.min(self.size - self.occupied) {
             while self.get(self.cursor).is_some() {
                 self.step();
             }
             let address = self.cursor as u16;
             if let Some(entry) = self.entries.as_mut().get_mut(self.cursor) {
-                *entry = ListEntry { flow, packet, next: 0, fifo, state: State::Live { first: cell == 0 } };
+                *entry = ListEntry { id, packet, next: 0, fifo, state: State::Live { first: cell == 0 } };
             }
             self.link(fifo, address);
             self.occupied += 1;
