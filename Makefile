@@ -277,6 +277,10 @@ qdisc-shares: .venv/installed ## UDP beside kernel TCP under the BPF qdiscs and 
 	$(BIN)/python -m experiments.kernel_shares.campaign --keep
 	$(BIN)/python -m experiments.pages kernel_shares
 
+short-ids: .venv/installed ## what collisions of flow ids of 8 to 24 bits cost flows under CHOKe (a quarter of an hour; resumes)
+	$(BIN)/python -m experiments.short_ids.campaign
+	$(BIN)/python -m experiments.pages short_ids
+
 linux-qdiscs: ffi ## the kernel's queue disciplines beside the library's, decision by decision (half a minute; Debian's linux-source-6.12)
 	@$(PYTHON) -m experiments.kernel_qdiscs.campaign $(QDISCS)
 

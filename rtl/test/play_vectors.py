@@ -9,6 +9,7 @@ from pathlib import Path
 import cocotb
 from bench import Bench
 from cocotb.clock import Clock
+from experiments.short_ids.ids import short_id
 from registers import NotInHardware, Shape, cells_of, choke_words, red_words
 
 # Of the average, in packets: a register has 16 bits after the point.
@@ -41,11 +42,15 @@ class Player:
     def class_of(self, event):
         return event.get("class", 0) % self.choke["fifos"] if self.choke else 0
 
+    def id_of(self, event):
+        """The id that a switch's parser gives the core."""
+        return short_id(event["flow"], self.choke["id_bits"], self.choke["salt"]) if self.choke else event["flow"]
+
     async def arrival(self, event):
         bench, outcome, number = self.bench, event["outcome"], event["id"]
         cells = cells_of(event["len"], self.choke["cell_size"]) if self.choke else 1
         compared, action, cause, place, _ = await bench.arrive(
-            event["time_ns"], event["flow"], event["len"], event.get("ecn", 0), self.class_of(event), cells
+            event["time_ns"], self.id_of(event), event["len"], event.get("ecn", 0), self.class_of(event), cells
         )
         ids = [self.places[at] for at, _ in compared]
         dropped = [[self.places[at], "match_queued"] for at, hit in compared if hit]

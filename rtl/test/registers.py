@@ -146,6 +146,8 @@ def choke_words(params, limit, packet_time_ns, shape):
         raise NotInHardware("cell_size: not in this core")
     if choke["list_limit"] > 1 << shape.address_bits:
         raise NotInHardware(f"list_limit = {choke['list_limit']}: {1 << shape.address_bits} at most in this core")
+    if choke["id_bits"] > shape.id_bits:
+        raise NotInHardware(f"id_bits = {choke['id_bits']}: {shape.id_bits} at most in this core")
     counts, edges = regions(choke, red)
     if max(counts) > shape.most_candidates:
         raise NotInHardware(f"candidates = {max(counts)}: {shape.most_candidates} at most in this core")

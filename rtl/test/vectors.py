@@ -53,7 +53,7 @@ def run(core, top, shape, simulator, directory, paths, module="play_vectors"):
         build_dir=directory,
         test_dir=directory,
         extra_env={
-            "PYTHONPATH": str(Path(__file__).resolve().parent),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parent), str(ROOT)]),
             "FAIRDROP_SHAPE": json.dumps(asdict(shape)),
             "FAIRDROP_VECTORS": json.dumps([str(path) for path in paths]),
             "FAIRDROP_REPORT": str(report),
