@@ -9,7 +9,8 @@ from pathlib import Path
 import cocotb
 from bench import Bench
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import FallingEdge, RisingEdge, Timer, with_timeout
+from cocotb.utils import get_sim_time
 from play_vectors import read
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "python"))
@@ -19,6 +20,7 @@ from test_collar_integer import id_of
 CAUSES = ("overflow", "filter", "memory", "pie")
 STREAMS = {"candidate": "candidate", "filter_coin": "filter", "pie_coin": "pie"}
 STUCK = 50_000
+CLOCK_NS = 10
 
 
 class Collar(Bench):
@@ -59,7 +61,7 @@ class Collar(Bench):
         for stream, numbers in self.numbers.items():
             self.put(f"s_axis_{stream}_tvalid", 1 if numbers else 0)
             self.put(f"s_axis_{stream}_tdata", numbers[0] if numbers else 0)
-        await cocotb.triggers.Timer(2, "ns")
+        await Timer(2, "ns")
         for stream, numbers in self.numbers.items():
             if numbers and self.get(f"s_axis_{stream}_tready"):
                 numbers.pop(0)
@@ -68,15 +70,18 @@ class Collar(Bench):
                 self.taken.add(stream)
         self.decision = self.get("m_axis_decision_tdata") if self.get("m_axis_decision_tvalid") else None
         await FallingEdge(self.dut.clk)
-        self.clocks += 1
+        self.clocks = int(get_sim_time("ns")) // CLOCK_NS
 
     async def ready(self):
-        """Until the command before is done."""
-        for _ in range(STUCK):
-            await self.clock()
-            if self.get("s_axis_departure_tready"):
-                return
-        raise AssertionError("the core does not become ready")
+        """Until the command before is done. Once it has its random numbers only that is waited for, not each clock."""
+        await self.clock()
+        while not self.get("s_axis_departure_tready"):
+            if any(self.numbers.values()):
+                await self.clock()
+                continue
+            await with_timeout(RisingEdge(self.dut.s_axis_departure_tready), STUCK * CLOCK_NS, "ns")
+            await FallingEdge(self.dut.clk)
+            self.clocks = int(get_sim_time("ns")) // CLOCK_NS
 
     async def give(self, stream, data):
         self.put(f"s_axis_{stream}_tdata", data)
@@ -151,7 +156,7 @@ async def play(bench, header, events):
 
 @cocotb.test()
 async def vectors(dut):
-    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    cocotb.start_soon(Clock(dut.clk, CLOCK_NS, "ns").start())
     bench, report = Collar(dut), {}
     for path in map(Path, json.loads(os.environ["FAIRDROP_VECTORS"])):
         header, events = read(path)

@@ -9,8 +9,9 @@ from pathlib import Path
 import cocotb
 from bench import Bench
 from cocotb.clock import Clock
-from experiments.short_ids.ids import short_id
 from registers import NotInHardware, Shape, cells_of, choke_words, red_words
+
+from experiments.short_ids.ids import short_id
 
 # Of the average, in packets: a register has 16 bits after the point.
 AVERAGE_TOLERANCE = 2.0**-15
