@@ -52,7 +52,7 @@ def test_decisions_draws_and_averages_are_those_of_the_vectors(native, disciplin
         ("core/ring.h", "2 * ring->packets + FD_SLACK", "3 * ring->packets + FD_SLACK", "choke"),
         ("chokew/chokew.h", "queue > params->l_plus", "queue >= params->l_plus", "chokew"),
         ("ward/ward.h", "(fd_u64)waiting + 1", "(fd_u64)waiting", "ward"),
-        ("collar/collar.h", "if (now >= collar->next_update)", "if (now > collar->next_update)", "collar_integer"),
+        ("collar/collar.h", "if (n >= 2 && place)", "if (n >= 3 && place)", "collar_integer"),
     ],
 )
 def test_a_wrong_core_is_noticed(tmp_path, root, file, right, wrong, discipline):
