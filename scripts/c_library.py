@@ -122,7 +122,9 @@ def build(from_rust: Path, out: Path, tools: Tools) -> Library:
         (place / "join.ld").write_text(JOIN, encoding="utf-8")
         run([*tools.linker, "-r", "-T", "join.ld", "-o", "joined.o", "rust.o"], place)
         hide = ["--wildcard", "--keep-global-symbol=fairdrop_*", "--strip-unneeded"]
-        run([*tools.objcopy, *hide, "--remove-section=.comment", "joined.o", "fairdrop.o"], place)
+        run([*tools.objcopy, *hide, "--remove-section=.comment", "joined.o", "shared.o"], place)
+        # Nothing unwinds through it, since a panic aborts; the shared object keeps the tables for debuggers.
+        run([*tools.objcopy, "--remove-section=.eh_frame", "shared.o", "fairdrop.o"], place)
         # D: no times and no users in it.
         run([*tools.archiver, "rcsD", "libfairdrop.a", "fairdrop.o"], place)
         # All names are found when a program starts, and their addresses are then read-only.
@@ -139,7 +141,7 @@ def build(from_rust: Path, out: Path, tools: Tools) -> Library:
                 "personality.c",
                 str(from_rust.resolve()),
             ]
-        run([*tools.compiler, *options, "-o", "linked.so", "fairdrop.o", "-lc", *helpers], place)
+        run([*tools.compiler, *options, "-o", "linked.so", "shared.o", "-lc", *helpers], place)
         run([*tools.objcopy, "--strip-all", "--remove-section=.comment", "linked.so", library.shared.name], place)
         for path in (library.archive, library.shared):
             shutil.move(place / path.name, path)
