@@ -84,7 +84,7 @@ def is_whole(task: Task) -> bool:
 
 
 def measure(task: Task) -> Row:
-    """One run: shares of the link in per cent, and throughputs of flows over the mean of those with an id of their own."""
+    """One run: shares of the link in %, and throughputs of flows over the mean of those with an id of their own."""
     load, bits, replication = task.load, task.id_bits, task.replication
     settings = ["discipline=choke_hardware", f"choke_hardware.id_bits={bits}", f"choke_hardware.salt={replication}"]
     changes = [f"queue.{setting}" for setting in settings]
@@ -116,8 +116,9 @@ def measure(task: Task) -> Row:
 def transfer_time(run: Row) -> float | None:
     """The mean completion time of short transfers, of all sizes, in s."""
     sizes = [size for group in run["groups"] if group["name"] == "web" for size in group["transfers"]["sizes"]]
-    completed = sum(size["completed"] for size in sizes)
-    return sum(size["completed"] * size["fct_s"]["mean"] for size in sizes if size["completed"]) / completed if completed else None
+    means = [(size["completed"], size["fct_s"]["mean"]) for size in sizes if size["completed"]]
+    completed = sum(count for count, _ in means)
+    return sum(count * mean_s for count, mean_s in means) / completed if completed else None
 
 
 def campaign(runs: Runs, processes: int, only: str = "") -> list[Key]:

@@ -633,7 +633,14 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
     }
 
     /// Queues an arrival where both memories have room, marked for `cause` if there is one.
-    fn append<E: Env<H>>(&mut self, mut packet: Packet<H>, id: u64, fifo: u8, mark: Option<DropCause>, env: &mut E) {
+    fn append<E: Env<H>>(
+        &mut self,
+        mut packet: Packet<H>,
+        id: u64,
+        fifo: u8,
+        mark: Option<DropCause>,
+        env: &mut E,
+    ) {
         let cells = self.params.cells(packet.meta.len);
         let data_fits = self.data.len() + self.wasted() < self.params.red.limit;
         let list_fits = cells <= self.list.size() - self.list.occupied();
