@@ -267,7 +267,7 @@ test-bpf: .venv/dev ## the cores of the BPF qdiscs beside the conformance vector
 test-quic: ## QUIC connections through the disciplines, in the virtual-time network of examples/quic-sim (a minute or two to build)
 	cd examples/quic-sim && cargo test --release && cargo clippy --release --all-targets -- -D warnings
 
-qdisc-smoke: .venv/dev ## every BPF qdisc in a Debian kernel under qemu: traffic, counters, 100 adds and deletes (minutes; KERNELS=packages)
+qdisc-smoke: .venv/dev ## every BPF qdisc in a Debian kernel under qemu: traffic, counters, 125 adds and deletes (minutes; KERNELS=packages)
 	@$(BIN)/python scripts/qdisc_smoke.py $(KERNELS)
 
 qdisc-lab: .venv/dev ## what the BPF qdiscs cost beside the kernel's own, in instructions for a packet, and what they endure (an hour; resumes)
