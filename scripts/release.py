@@ -32,8 +32,9 @@ CRATES = (
     "fairdrop-tcp", "fairdrop-extension", "fairdrop-sim", "fairdrop-live",
 )  # fmt: skip
 PACKAGES = (
-    "fairdrop-*-abi3-*.whl", "fairdropd-*.whl", "fairdrop-*.tar.gz", "fairdropd-*-linux-*", "fairdropd_*.deb",
+    "fairdrop-*-abi3-*.whl", "fairdropd-*.whl", "fairdrop-[0-9]*.tar.gz", "fairdropd-*-linux-*", "fairdropd_*.deb",
     "libfairdrop-*-linux-*.tar.gz", "libfairdrop?_*.deb", "libfairdrop-dev_*.deb",
+    "fairdrop-bpf-*.tar.gz",
 )  # fmt: skip
 
 
@@ -134,7 +135,7 @@ def commands(version: str, packages: list[Path], out: Path) -> Iterator[str]:
     """What publishes the release."""
     yield f"git tag --sign v{version} && git push origin v{version}"
     yield from (f"cargo publish --package {crate}" for crate in CRATES)
-    wheels = [path for path in packages if path.suffix == ".whl" or path.match("fairdrop-*.tar.gz")]
+    wheels = [path for path in packages if path.suffix == ".whl" or path.match("fairdrop-[0-9]*.tar.gz")]
     yield f"twine upload {' '.join(str(path) for path in wheels)}"
     yield f"cosign attest-blob --predicate {out / 'provenance.intoto.json'} --type slsaprovenance1 PACKAGE"
     yield f"upload {out / 'NOTES.md'}, {out / 'SHA256SUMS'} and the programs and libraries to the release v{version}"

@@ -17,7 +17,7 @@ QUICK = ("test_map.py", "test_scenario_errors.py", "test_wording.py")
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (path,) = DIST.glob("fairdrop-*.tar.gz")
+    (path,) = DIST.glob("fairdrop-[0-9]*.tar.gz")
     folder = tmp_path_factory.mktemp("sources")
     with tarfile.open(path) as archive:
         archive.extractall(folder, filter="data")
