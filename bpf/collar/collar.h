@@ -89,7 +89,7 @@ FD_INLINE fd_u32 fd_bits(fd_u64 x)
     return bits;
 }
 
-/* The shift that leaves at most so many bits. */
+/* The shift that leaves at most `most` bits. */
 FD_INLINE fd_u32 fd_excess_bits(fd_u64 x, fd_u32 most)
 {
     fd_u32 bits = fd_bits(x);
@@ -293,7 +293,7 @@ FD_INLINE fd_u32 fd_collar_filled(const struct fd_collar *collar, fd_u32 block)
     return collar->remembered / blocks + (block < collar->remembered % blocks);
 }
 
-/* The ids of as many blocks, the first of which begins at a place, that equal one. */
+/* The number of ids from `first` on that equal `id`; ids is 32 or 128. */
 FD_INLINE fd_u32 fd_collar_equal(const struct fd_collar *collar, fd_u32 first, fd_u32 ids, fd_u32 id)
 {
     fd_u32 equal = 0;

@@ -165,7 +165,7 @@ void del_timer_sync(struct timer_list *timer);
 #define from_timer(var, timer, member) container_of(timer, __typeof__(*var), member)
 #define timer_container_of(var, timer, member) container_of(timer, __typeof__(*var), member)
 
-/* Random numbers: the next 64 bits of the test, of which shorter ones take the upper end. */
+/* Random numbers: the next 64 bits of the test; shorter numbers are their upper bits. */
 u64 kernel_random(void);
 static inline u16 get_random_u16(void) { return (u16)(kernel_random() >> 48); }
 static inline u32 get_random_u32(void) { return (u32)(kernel_random() >> 32); }

@@ -1,6 +1,6 @@
 // COLLAR in integers: docs/reference/disciplines/collar-integer.md, whose names these are. The packets wait elsewhere: the core counts
-// them, decides on arrivals, and learns from departures, of which the queue's owner gives id, length and waiting time. An id is 32
-// bits of a keyed hash of the flow.
+// them, decides on arrivals, and learns from departures: the queue's owner gives the id, length and waiting time of each. An id is
+// 32 bits of a keyed hash of the flow.
 //
 // One multiplier, that of RED, and one divider take turns: a product of 64 bits takes 8 clocks, a quotient 66. A place of the table
 // and an id of the memory are read each clock. The controller works when its period has ended, also between packets.
@@ -170,7 +170,7 @@ module fairdrop_collar #(
         for (int bit_at = 0; bit_at < 64; bit_at++) if (value[bit_at]) bits_of = bit_at[6:0] + 7'd1;
     endfunction
 
-    // The shift that leaves at most so many bits.
+    // The shift that leaves at most `most` bits.
     function automatic [6:0] excess_bits(input [63:0] value, input [6:0] most);
         excess_bits = bits_of(value) > most ? bits_of(value) - most : 7'd0;
     endfunction
