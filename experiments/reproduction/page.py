@@ -13,7 +13,7 @@ from fairdrop.reproduce.define.papers import PAPERS
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.findings import Findings
-from fairdrop.reproduce.judge.headlines import errata, told_findings
+from fairdrop.reproduce.judge.headlines import errata, proven_findings
 from fairdrop.reproduce.judge.peers import PEERS, beside
 from fairdrop.reproduce.judge.verdict import HELD, tally
 from fairdrop.reproduce.show.page import (
@@ -236,7 +236,7 @@ def index(found: list[Findings]) -> str:
     lines = ["# The five papers, reproduced", "", made_by]
     lines += ["How: [reproduce the papers](../how-to/reproduce-the-papers.md).", ""]
     lines += [paragraph(f"All {len(found)} ids, profile {profiles(found)}. {counted(found)}."), "", "## Findings", ""]
-    for number, finding in enumerate(told_findings(found), start=1):
+    for number, finding in enumerate(proven_findings(found), start=1):
         lines.append(item(finding["text"], f"{number}."))
         for proof in finding["proofs"]:
             text = f"   - `{proof['where']}`: {cell(proof['text'])}. {cell(proof['measured'])}; {proof['verdict']}."

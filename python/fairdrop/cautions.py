@@ -15,8 +15,8 @@ _MOST_NAMED = 3
 def cautions(document: Document) -> list[str]:
     """Warnings of the simulator, then series that still moved, then groups limited by their own timers."""
     moved = unsettled(document.source)
-    told = [str(moved[0])] if len(moved) == 1 else [_together(moved)] if moved else []
-    return [*document.warnings, *told, *map(str, timer_limited(document))]
+    still = [str(moved[0])] if len(moved) == 1 else [_together(moved)] if moved else []
+    return [*document.warnings, *still, *map(str, timer_limited(document))]
 
 
 def _together(moved: Sequence[Unsettled]) -> str:

@@ -115,8 +115,8 @@ def _loaded(file: str, found: list[Finding]) -> list[_Subject]:
     disciplines = {entry["name"] for entry in listed["disciplines"]}
     subjects = [_Subject(file, part.name, part.name in disciplines) for part in parts]
     for subject in subjects:
-        told = "a discipline" if subject.is_discipline else "a congestion control"
-        found.append(Finding(file, subject.name, "load", "passed", told))
+        kind = "a discipline" if subject.is_discipline else "a congestion control"
+        found.append(Finding(file, subject.name, "load", "passed", kind))
     return subjects
 
 
@@ -125,45 +125,45 @@ def _checked(
 ) -> Result | None:
     """The result of its runs; None where there is none."""
 
-    def tell(check: str, outcome: Outcome, told: str, value: float | None = None) -> None:
-        found.append(Finding(subject.file, subject.name, check, outcome, told, value))
+    def note(check: str, outcome: Outcome, text: str, value: float | None = None) -> None:
+        found.append(Finding(subject.file, subject.name, check, outcome, text, value))
 
     try:
         scenario = subject.scenario()
         run = scenario.run(_SEEDS, threads=1, run_timeout=run_timeout)
     except ScenarioError as error:
         keeps = any(words in str(error) for words in _KEEPS)
-        tell("work conservation" if keeps else "run", "failed", str(error))
+        note("work conservation" if keeps else "run", "failed", str(error))
         return None
     for one in run.failed:
-        tell("run", "failed", f"seed {one['seed']}: {one['error']}")
+        note("run", "failed", f"seed {one['seed']}: {one['error']}")
     if run.failed or not run.complete:
         return None
-    tell("run", "passed", f"{_SEEDS} seeds")
+    note("run", "passed", f"{_SEEDS} seeds")
     for warning in run.document["warnings"]:
-        tell("random numbers", "warning", warning)
-    _tell_determinism(subject, run, run_timeout, tell)
+        note("random numbers", "warning", warning)
+    _check_determinism(subject, run, run_timeout, note)
     if subject.is_discipline:
-        _tell_idleness(subject, run, tell)
-    _tell_cost(subject, run, rival or ("choke" if subject.is_discipline else "sack"), tell)
+        _check_idleness(subject, run, note)
+    _check_cost(subject, run, rival or ("choke" if subject.is_discipline else "sack"), note)
     return run
 
 
-def _tell_determinism(subject: _Subject, run: Result, run_timeout: str | float | None, tell: Any) -> None:
+def _check_determinism(subject: _Subject, run: Result, run_timeout: str | float | None, note: Any) -> None:
     """The same seeds again here, and in another process, whose hashes of texts are others."""
     for place, again in (("here", _again), ("in another process", _elsewhere)):
         try:
             other = again(subject, run_timeout)
         except ScenarioError as error:
-            tell("determinism", "failed", f"a second run, {place}: {error}")
+            note("determinism", "failed", f"a second run, {place}: {error}")
             return
         difference = next(field_changes(run.document, other), None)
         if difference is not None:
             values = f"{difference.before}, and {difference.after} in a second run of the seed"
-            told = f"{difference.field} is {values}, {place}"
-            tell("determinism", "failed", told)
+            text = f"{difference.field} is {values}, {place}"
+            note("determinism", "failed", text)
             return
-    tell("determinism", "passed", "the same runs again, here and in another process")
+    note("determinism", "passed", "the same runs again, here and in another process")
 
 
 def _again(subject: _Subject, run_timeout: str | float | None) -> dict[str, Any]:
@@ -187,25 +187,25 @@ def _elsewhere(subject: _Subject, run_timeout: str | float | None) -> dict[str, 
     return document
 
 
-def _tell_idleness(subject: _Subject, run: Result, tell: Any) -> None:
+def _check_idleness(subject: _Subject, run: Result, note: Any) -> None:
     """A link that carries much less than under a FIFO, though packets wait, was left idle, or they were dropped."""
     carried, fifo = (_delivered(one.document) for one in (run, subject.scenario("droptail").run(_SEEDS, threads=1)))
     part = carried / fifo if fifo else 1.0
     if part < _BUSY:
-        told = f"the link carries {part:.0%} of what it carries under droptail: packets are held back or dropped"
-        tell("work conservation", "warning", told, part)
+        text = f"the link carries {part:.0%} of what it carries under droptail: packets are held back or dropped"
+        note("work conservation", "warning", text, part)
     else:
-        tell("work conservation", "passed", "no packet is left while the link is idle", part)
+        note("work conservation", "passed", "no packet is left while the link is idle", part)
 
 
 def _delivered(document: dict[str, Any]) -> int:
     return sum(run["queues"][0]["departures"] for run in document["runs"])
 
 
-def _tell_cost(subject: _Subject, run: Result, rival: str, tell: Any) -> None:
+def _check_cost(subject: _Subject, run: Result, rival: str, note: Any) -> None:
     own, theirs = (min(_costs(subject, name)) for name in (subject.name, rival))
-    told = f"{own:.0f} ns of processor time per packet of the simulation, {own / theirs:.1f} times that with {rival}"
-    tell("cost", "measured", told, own)
+    text = f"{own:.0f} ns of processor time per packet of the simulation, {own / theirs:.1f} times that with {rival}"
+    note("cost", "measured", text, own)
 
 
 def _costs(subject: _Subject, name: str) -> Iterator[float]:
@@ -224,8 +224,8 @@ def _same(one: tuple[_Subject, Result], other: tuple[_Subject, Result]) -> Findi
     difference = next(field_changes(*plain), None)
     if difference is None:
         return Finding(second.file, second.name, check, "passed", f"{_SEEDS} seeds, to the last digit")
-    told = f"{difference.field} is {difference.before} there, and {difference.after} here"
-    return Finding(second.file, second.name, check, "failed", told)
+    text = f"{difference.field} is {difference.before} there, and {difference.after} here"
+    return Finding(second.file, second.name, check, "failed", text)
 
 
 def _renamed(document: dict[str, Any], name: str) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def check_writable(path: str | PathLike[str]) -> None:
     if not place.parent.is_dir():
         raise FileNotFoundError(ENOENT, "is in no folder that exists; valid: a file in one that does", str(path))
     if place.exists() and not place.is_file():
-        told = f"is {_kind(place)}; valid: a regular file, or a name that is not taken"
-        raise OSError(EINVAL, told, str(path))
+        problem = f"is {_kind(place)}; valid: a regular file, or a name that is not taken"
+        raise OSError(EINVAL, problem, str(path))
     # As long as the name under which it will be written.
     beside = place.with_name(f"{place.name}.{os.getpid()}-0000.tmp")
     try:

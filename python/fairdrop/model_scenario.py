@@ -220,8 +220,8 @@ def _red(queue: Mapping[str, Any], size: int, notes: list[str]) -> Red:
         if mean_rate > 1.0:
             raise NotModelledError(f"red.max_p = {max_p:g} with spaced drops (independent = false) is not a ramp")
         notes.append(
-            f"RED spaces its drops (independent = false): the mean drop rate is {mean_rate / max_p:.3g} times the "
-            f"coin's, so max_p = {mean_rate:.4g} here"
+            f"RED spaces its drops (independent = false): the mean drop rate is {mean_rate / max_p:.3g} times that of "
+            f"independent draws, so max_p = {mean_rate:.4g} here"
         )
         max_p = mean_rate
     return Red(float(red["min_th"]), float(red["max_th"]), max_p, jump=not red["gentle"])

@@ -38,6 +38,6 @@ def located(path: str | PathLike[str], folder: str | PathLike[str] = "") -> str:
         return fspath(scenarios()[name])
     if not place.exists():
         meant = did_you_mean(place.stem, scenarios())
-        told = f"No such file or directory{meant}; valid: a TOML file, or one of {', '.join(scenarios())}"
-        raise FileNotFoundError(ENOENT, told, fspath(place))
+        problem = f"No such file or directory{meant}; valid: a TOML file, or one of {', '.join(scenarios())}"
+        raise FileNotFoundError(ENOENT, problem, fspath(place))
     return fspath(place)

@@ -10,7 +10,7 @@ from fairdrop.terminal import redraw
 
 @dataclass
 class Progress:
-    """Counts finished work and tells how much time is left, on a terminal in place, elsewhere not at all."""
+    """Counts finished work and shows the time left: in place on a terminal, elsewhere not at all."""
 
     total: float = 0.0
     done: float = 0.0
@@ -21,7 +21,7 @@ class Progress:
     _last: float = 0.0
 
     def advance(self, weight: float, computed: bool) -> None:
-        """``computed`` work tells the speed; work found in the store does not."""
+        """The speed is estimated from ``computed`` work, not from work found in the store."""
         self.done += weight
         if computed:
             self._computed += weight

@@ -279,8 +279,8 @@ def _unpacked(packed: bytes) -> Result:
     try:
         return result_of(json_of(decompress(packed).decode()))
     except (zlib_error, ValueError) as error:
-        told = f"a pickled result is damaged ({error}); valid: what this version of fairdrop pickled"
-        raise ValueError(told) from None
+        problem = f"a pickled result is damaged ({error}); valid: what this version of fairdrop pickled"
+        raise ValueError(problem) from None
 
 
 def read_document(path: str | PathLike[str]) -> dict[str, Any]:

@@ -221,8 +221,8 @@ class Scenario:
 
         if not any(named(name, "disciplines") == "choke" for name in disciplines):
             listed = ", ".join(disciplines)
-            told = f"the model is that of choke, which is not among the disciplines ({listed}); valid: with choke"
-            raise NotModelledError(told)
+            problem = f"the model is that of choke, which is not among the disciplines ({listed}); valid: with choke"
+            raise NotModelledError(problem)
         return self.with_settings("queue.discipline=choke").model()
 
     def _simulate(

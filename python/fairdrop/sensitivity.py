@@ -63,8 +63,8 @@ def rank_sensitivity(parameters: Mapping[str, Sequence[float]], outcome: Sequenc
         raise ValueError(f"points: {points} for {len(parameters)} parameters; valid: at least {len(parameters) + 4}")
     for name, values in columns.items():
         if len(values) != points:
-            told = f"{count(len(values), 'value')} for {count(points, 'point')}"
-            raise ValueError(f"{name}: {told}; valid: one for each")
+            sizes = f"{count(len(values), 'value')} for {count(points, 'point')}"
+            raise ValueError(f"{name}: {sizes}; valid: one for each")
         if not np.all(np.isfinite(values)) or np.ptp(values) == 0.0:
             raise ValueError(f"{name} never changes or is not finite; valid: numbers that differ")
     ranks = np.array([rankdata(values) for values in columns.values()])

@@ -1,4 +1,4 @@
-"""Was the warm-up long enough? Each run tells by the series that it records on its sampling grid.
+"""Was the warm-up long enough? Judged for each run from the series recorded on its sampling grid.
 
 The queue, and what a discipline decides by, must stay where they were when the measuring began. Geweke's test compares
 the mean of the first tenth of the measuring window with that of the last half, seed by seed where there are five;
@@ -21,7 +21,7 @@ from typing import Any
 FIRST, LAST = 0.1, 0.5
 #: Beyond this score one run in a thousand that is at rest would be; up to two in a hundred with a long memory.
 LIMIT = 3.29
-#: A difference that is smaller, as part of the mean, is not told however certain it is.
+#: A difference that is a smaller part of the mean is not reported, however certain it is.
 MATTERS = 0.05
 BATCH = 5
 #: Least number of seeds for tests of their differences instead of each series.
@@ -70,7 +70,7 @@ class Unsettled:
 class Trend:
     """How a series of one run moved over its measuring window."""
 
-    #: Standard normal at rest; beyond ``_CERTAIN`` it is not told how far.
+    #: Standard normal at rest; values beyond ``_CERTAIN`` are given as that bound.
     z: float
     #: Means of the first tenth and of the last half.
     first: float
@@ -86,8 +86,8 @@ Trends = Mapping[tuple[str, str], Trend]
 def unsettled(document: Mapping[str, Any]) -> list[Unsettled]:
     """What still moved after the warm-up, for each discipline, queue and series; scores of its seeds are put together.
 
-    Nothing is said of live runs and replays, of runs without a sampling grid, and of scenarios in which something is
-    meant to change while it is measured: a rate, or flows that start or stop.
+    Not judged: live runs and replays, runs without a sampling grid, and scenarios in which a rate changes, or flows
+    start or stop, while it is measured.
     """
     if document.get("kind") != "simulation" or changes(document.get("scenario") or {}):
         return []
@@ -95,9 +95,9 @@ def unsettled(document: Mapping[str, Any]) -> list[Unsettled]:
     for run in document["runs"]:
         found.setdefault(run["discipline"], []).append(run)
     return [
-        told
+        one
         for discipline, runs in found.items()
-        for told in moved(discipline, [trends(run) for run in runs], float(runs[0]["measured_from_s"]))
+        for one in moved(discipline, [trends(run) for run in runs], float(runs[0]["measured_from_s"]))
     ]
 
 
@@ -116,7 +116,7 @@ def moved(discipline: str, runs: Sequence[Trends], warm_up_s: float) -> list[Uns
     places = dict.fromkeys(place for run in runs for place in run)
     seen = ((place, [run[place] for run in runs if place in run]) for place in places)
     found = (_judge(discipline, place, some, warm_up_s) for place, some in seen if len(some) == len(runs))
-    return [told for told in found if told is not None]
+    return [one for one in found if one is not None]
 
 
 def changes(scenario: Mapping[str, Any]) -> bool:
@@ -138,7 +138,7 @@ def geweke(values: Sequence[float]) -> tuple[float, float, float]:
     first = values[: max(2, round(FIRST * len(values)))]
     last = values[len(values) - max(2, round(LAST * len(values))) :]
     apart = fmean(first) - fmean(last)
-    # A line is taken off, lest a series that rises to its end seem to vary too much for anything to be told.
+    # A line is taken off, lest a series that rises to its end seem to vary too much for any result.
     level = _without_line(last)
     spectrum = _long_run_variance(level)
     if spectrum <= 0.0:
@@ -203,7 +203,7 @@ def _judge(discipline: str, place: tuple[str, str], runs: Sequence[Trend], warm_
 
 
 def _together(scores: Sequence[float], apart: Sequence[float]) -> float:
-    """One score of several seeds. Five or more tell by themselves how much they vary; fewer add up what each says."""
+    """One score of several seeds. Five or more give the variance themselves; of fewer the scores are added."""
     seeds = len(scores)
     if seeds < SEEDS:
         return sum(scores) / math.sqrt(seeds)

@@ -30,7 +30,7 @@ from fairdrop.report.effects import (
     SHUT_OUT,
     STARVED,
     THEIRS,
-    UNTOLD,
+    UNDECIDED,
     USED,
     effects,
     link_place,
@@ -118,8 +118,8 @@ def test_the_others_have_theirs_from_their_bound_on(ratio, where):
 @pytest.mark.parametrize(
     ("low", "high", "where"),
     [
-        (0.67, 1.49, FAIR), (0.66, 1.0, UNTOLD), (1.0, 1.51, UNTOLD), (1.51, 40.0, ABOVE), (0.5, 2.0, UNTOLD),
-        (0.0, 0.09, SHUT_OUT), (0.05, 0.5, BELOW), (0.2, 0.6, BELOW), (-0.1, 1.1, UNTOLD),
+        (0.67, 1.49, FAIR), (0.66, 1.0, UNDECIDED), (1.0, 1.51, UNDECIDED), (1.51, 40.0, ABOVE), (0.5, 2.0, UNDECIDED),
+        (0.0, 0.09, SHUT_OUT), (0.05, 0.5, BELOW), (0.2, 0.6, BELOW), (-0.1, 1.1, UNDECIDED),
     ],
 )  # fmt: skip
 def test_an_interval_across_a_bound_tells_nothing(low, high, where):
@@ -130,7 +130,7 @@ def test_an_interval_across_a_bound_tells_nothing(low, high, where):
     ("used", "half", "where"),
     [
         (USED, None, FAIR), (USED - 1e-9, None, BELOW), (HALF_USED, None, BELOW), (HALF_USED - 1e-9, None, SHUT_OUT),
-        (0.0, None, SHUT_OUT), (0.95, 0.1, UNTOLD), (0.85, 0.1, UNTOLD), (0.85, 0.01, BELOW), (0.45, 0.1, BELOW),
+        (0.0, None, SHUT_OUT), (0.95, 0.1, UNDECIDED), (0.85, 0.1, UNDECIDED), (0.85, 0.01, BELOW), (0.45, 0.1, BELOW),
     ],
 )  # fmt: skip
 def test_a_link_is_used_where_the_bounds_say(used, half, where):
@@ -259,8 +259,8 @@ def test_an_interval_across_a_bound_is_said():
     sentence = report.verdict(document({"drr": even(0.3)}, seeds=3))
     assert "holds" in sentence
     uneven = document({"drr": [[0.32, 0.36, 0.40], 0.21, 0.21, 0.21], "droptail": even(1.0)}, seeds=3)
-    assert judge(document_of(uneven)).outcome == "not told"
-    assert report.verdict(uneven).startswith("These seeds do not tell whether a discipline here holds ")
+    assert judge(document_of(uneven)).outcome == "undecided"
+    assert report.verdict(uneven).startswith("These seeds do not show whether a discipline here holds ")
     assert (
         "DRR gives it 36.0 % (±9.9), not told apart from its fair share with these seeds; DropTail"
         in report.verdict(uneven)
@@ -269,7 +269,7 @@ def test_an_interval_across_a_bound_is_said():
 
 def test_a_link_that_is_perhaps_used_is_no_holding():
     uneven = document({"drr": [0.25, [0.19, 0.23, 0.25], [0.19, 0.23, 0.25], [0.19, 0.23, 0.25]]}, seeds=3)
-    assert "while these seeds do not tell whether the others have theirs and the link is used" in report.verdict(uneven)
+    assert "while these seeds do not show whether the others have theirs and the link is used" in report.verdict(uneven)
 
 
 def test_starved_flows_count_where_their_group_has_its_share():
@@ -278,13 +278,13 @@ def test_starved_flows_count_where_their_group_has_its_share():
     assert "DRR gives the greedy sender udp[0] 25.0 % and starves 2 of the other 3 flows" in found.sentence
 
 
-@pytest.mark.parametrize(("starved", "told"), [(1, 0), (2, 2)])
-def test_one_unlucky_flow_in_twenty_is_no_verdict(starved, told):
+@pytest.mark.parametrize(("starved", "holding"), [(1, 0), (2, 2)])
+def test_one_unlucky_flow_in_twenty_is_no_verdict(starved, holding):
     """A flow in twenty is just not more than ``MANY``."""
     fair = 1 / 21
     rest = (20 * fair - starved * 0.001) / (20 - starved)
     (effect,) = of({"drr": [fair, *[0.001] * starved, *[rest] * (20 - starved)]}).found
-    assert (effect.starved_flows, effect.holds) == (told, not told)
+    assert (effect.starved_flows, effect.holds) == (holding, not holding)
 
 
 def test_several_senders_are_looked_at_one_by_one():
@@ -394,8 +394,8 @@ def test_ranks_of_the_report_are_those_of_the_verdict():
     places = [page.index(f">{fairdrop_name(effect.discipline)} <small>") for effect in effects(document_of(long)).found]
     assert places == sorted(places)
     assert effects(document_of(long)).found[-1].discipline == "cebinae"
-    told = re.findall(r"<small>([^<]+)</small></th>", page)
-    assert told == ["holds it", *["lets it take more"] * 5, "shuts it out", "leaves the link idle"]
+    holding = re.findall(r"<small>([^<]+)</small></th>", page)
+    assert holding == ["holds it", *["lets it take more"] * 5, "shuts it out", "leaves the link idle"]
     assert page.count('data-label="99th-percentile delay') == 8
     assert '<span class="number">–</span>' in page.split(">Cebinae <")[1], "a wait of no packet is no number"
 

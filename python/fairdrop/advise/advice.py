@@ -117,7 +117,7 @@ def _advice(work: Work, asked: tuple[Link, str, str, str], settings: Sequence[Se
     def finalist(setting: Setting, standing: Standing | None = None) -> Finalist:
         loads = () if found.stage is None else found.stage.loads
         return Finalist(
-            setting.discipline, setting.variant, dict(setting.values), setting.told,
+            setting.discipline, setting.variant, dict(setting.values), setting.in_words,
             [_check(load, some) for load, some in zip(loads, found.trials.get(setting, ()), strict=True)],
             None if standing is None else standing.score,
             None if standing is None else standing.worse, standing is None or standing.is_level,

@@ -86,7 +86,7 @@ def run(work: Work, settings: Sequence[Setting], progress: bool) -> Found:
     first = look(work.loads, len(settings), work.effort)
     if first is not None:
         work.speed = _speed(work, settings)
-    _tell_time(work, first, progress)
+    _print_time(work, first, progress)
     if first is None or not work.affords(first.effort):
         return Found({}, (), {}, None)
     some = settings[: first.settings]
@@ -126,7 +126,7 @@ def _speed(work: Work, settings: Sequence[Setting]) -> float:
     return len(settings) / sum(times)
 
 
-def _tell_time(work: Work, first: Stage | None, progress: bool) -> None:
+def _print_time(work: Work, first: Stage | None, progress: bool) -> None:
     """About how long it takes, before it begins."""
     if not progress:
         return

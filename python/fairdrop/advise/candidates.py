@@ -47,9 +47,9 @@ class Setting:
     settings: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
-        """In words."""
-        words = told(dict(self.values))
+    def in_words(self) -> str:
+        """The discipline and its parameters in words."""
+        words = in_words(dict(self.values))
         return f"{discipline_name(self.discipline)}{f' with {words}' if words else ''}"
 
     @property
@@ -58,7 +58,7 @@ class Setting:
         return [f"queue.discipline={self.discipline}", *self.settings]
 
 
-def told(values: Values) -> str:
+def in_words(values: Values) -> str:
     """Parameters in words: ``target 5 ms, interval 100 ms``."""
     times = ("target", "interval", "t_update")
     return ", ".join(f"{name} {duration(value) if name in times else f'{value:g}'}" for name, value in values.items())

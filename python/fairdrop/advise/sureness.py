@@ -13,7 +13,7 @@ from fairdrop.wording.phrases import count, joined
 
 # A check of fewer seeds, or of fewer round trips, leaves more to chance than a high level may.
 _SEEDS, _TRIPS = 3, 40
-_MORE = "more time (--time) may tell them apart"
+_MORE = "more time (--time) may separate them"
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ def _beside(found: Sequence[Standing], choice: str) -> list[str]:
     others = [one for one in found if one is not own]
     level = [one for one in others if one.is_level]
     worse = [one for one in others if not one.is_level]
-    told = []
+    lines = []
     if level:
-        told.append(
+        lines.append(
             f"{_names(level)} {'is' if len(level) == 1 else 'are'} as good (no difference above "
             f"{100 * MARGIN:.0f} % is significant), and {discipline_name(choice)} is deployed most"
         )
@@ -66,8 +66,8 @@ def _beside(found: Sequence[Standing], choice: str) -> list[str]:
         verb = "is" if len(worse) == 1 else "are"
         tested = all(one.is_significant for one in worse)
         how = "significantly worse" if tested else "worse"
-        told.append(f"{_names(worse)} {verb} {how} than the best, by {100 * least:.0f} % or more")
-    return told or [f"{discipline_name(choice)} alone was a candidate"]
+        lines.append(f"{_names(worse)} {verb} {how} than the best, by {100 * least:.0f} % or more")
+    return lines or [f"{discipline_name(choice)} alone was a candidate"]
 
 
 def _shown(found: Sequence[Standing]) -> str:

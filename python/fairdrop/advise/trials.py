@@ -19,7 +19,7 @@ from fairdrop.study.store import Store
 NOMINAL = 1_000_000.0
 # Between the first seeds of the first look and of the check: they share none.
 APART = 1000
-# Packets of the run that tells how fast a machine is, and which part of that each of several threads has.
+# Packets of the run that measures how fast a machine is, and which part of that each of several threads has.
 _MEASURED, _SHARED = 50_000, 0.8
 
 

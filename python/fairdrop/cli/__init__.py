@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    from fairdrop.cli.errors import tell
+    from fairdrop.cli.errors import print_error
 
     try:
         from fairdrop.cli.parser import build_parser
@@ -42,12 +42,12 @@ def _run(words: list[str]) -> int:
         status: int = options.action(options)
         return status
     except KeyboardInterrupt:
-        tell("interrupted")
+        print_error("interrupted")
         return _INTERRUPTED
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except (OSError, ValueError) as error:
-        tell(error)
+        print_error(error)
         return 2
 
 

@@ -62,13 +62,13 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError:
             if action.type not in _PLAIN:
                 raise
-            told = f"{arg_string!r} is not valid; valid: {_PLAIN[action.type]}"
-            raise argparse.ArgumentError(action, told) from None
+            problem = f"{arg_string!r} is not valid; valid: {_PLAIN[action.type]}"
+            raise argparse.ArgumentError(action, problem) from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            told = f"{value!r} is not valid{choices(value, map(str, action.choices))}"
-            raise argparse.ArgumentError(action, told)
+            problem = f"{value!r} is not valid{choices(value, map(str, action.choices))}"
+            raise argparse.ArgumentError(action, problem)
 
 
 def whole(low: int, high: int) -> Any:

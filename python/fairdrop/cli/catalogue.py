@@ -85,8 +85,8 @@ def _entry_text(kind: str, entry: dict[str, Any]) -> str:
         known = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"
         default = " (required)" if parameter["required"] else known
         source = f" [{parameter['source']}]" if parameter["source"] else ""
-        told = f"{parameter['name']}{unit and ',' + unit}{default}: {parameter['doc']}{source}"
-        lines += [_paragraph(told, 2), _paragraph(parameter["valid"], 6)]
+        described = f"{parameter['name']}{unit and ',' + unit}{default}: {parameter['doc']}{source}"
+        lines += [_paragraph(described, 2), _paragraph(parameter["valid"], 6)]
     return "\n".join(lines)
 
 

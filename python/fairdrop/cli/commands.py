@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from fairdrop.cli import names
-from fairdrop.cli.errors import tell
+from fairdrop.cli.errors import print_error
 from fairdrop.cli.places import REPORT, REPRODUCTION, RESULT, check_file, check_folder, taken
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def _finish(result: Result, options: Namespace) -> int:
     if not all(written):
         return 2
     for run in result.failed:
-        tell(f"seed {run['seed']}: {run['error']}")
+        print_error(f"seed {run['seed']}: {run['error']}")
     if result.failed:
         return 1
     if not result.complete:
@@ -305,7 +305,7 @@ def _attempt(write: Callable[[], None]) -> bool:
     try:
         write()
     except OSError as error:
-        tell(error)
+        print_error(error)
         return False
     return True
 

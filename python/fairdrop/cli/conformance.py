@@ -243,8 +243,8 @@ class _Table:
         print(printable(f"{result:8} {vector.name:{self.width}}  {text}"), flush=True)
 
     def finish(self) -> int:
-        told = ", ".join(f"{number} {result}" for result, number in self.counts.items() if number)
-        print(f"{count(len(self.vectors), 'vector')}: {told}", file=sys.stderr)
+        counts = ", ".join(f"{number} {result}" for result, number in self.counts.items() if number)
+        print(f"{count(len(self.vectors), 'vector')}: {counts}", file=sys.stderr)
         if self.uncounted:
             print(
                 f"{count(self.uncounted, 'vector')} passed without a check of how many candidates were drawn: "

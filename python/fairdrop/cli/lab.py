@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 
 from fairdrop.cli import names
-from fairdrop.cli.errors import tell_incomplete
+from fairdrop.cli.errors import print_incomplete
 from fairdrop.cli.places import ADVICE, SCORECARD, taken
 from fairdrop.cli.studies import ended
 
@@ -63,6 +63,6 @@ def advise(options: Namespace) -> int:
             progress=not options.quiet and sys.stderr.isatty(),
         )
     if found is None:
-        return tell_incomplete()
+        return print_incomplete()
     print(json.dumps(found.to_dict(), indent=1, allow_nan=False) if options.json else advice_text(found, options.out))
     return 0

@@ -59,7 +59,7 @@ def spatial(options: Namespace) -> int:
         found = solved(options)
         single = len(found.flows) == 2
         return {
-            **told(found),
+            **as_document(found),
             "profile": profile(found, points=options.points).to_dict(),
             "inflexion": inflexion(found).to_dict() if single else None,
         }
@@ -167,10 +167,10 @@ def solved(options: Namespace) -> Equilibrium:
 
 
 def _full(options: Namespace) -> Document:
-    return told(solved(options))
+    return as_document(solved(options))
 
 
-def told(found: Any) -> Document:
+def as_document(found: Any) -> Document:
     """A result with classes of flows as a document, and where it is not to be trusted."""
     from fairdrop.models import doubts
 

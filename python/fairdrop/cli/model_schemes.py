@@ -10,12 +10,12 @@ from typing import Any
 from fairdrop.cli.model import (
     Document,
     answer,
+    as_document,
     choke_link,
     equilibrium_parameters,
     flow_classes,
     law_parameters,
     rate_law,
-    told,
 )
 
 
@@ -36,7 +36,7 @@ def chokew(options: Namespace) -> int:
         if len(weights) not in (1, len(flows) - 1):
             raise ValueError(f"weights must be given once, or once for each --udp-rate, got {len(weights)}")
         weights = weights * (len(flows) - 1) if len(weights) == 1 else weights
-        return told(chokew_equilibrium(options.capacity, flows, [*weights, options.tcp_weight], options.backlog))
+        return as_document(chokew_equilibrium(options.capacity, flows, [*weights, options.tcp_weight], options.backlog))
 
     asked = {"udp_weight": options.udp_weights, "tcp_weight": options.tcp_weight, "backlog": options.backlog}
     return answer(options, "chokew", {**_sources(options), **asked}, solve)
@@ -49,7 +49,7 @@ def ward(options: Namespace) -> int:
         from fairdrop.models import ward_equilibrium
 
         lost = options.arrival_lost
-        return told(ward_equilibrium(options.capacity, flow_classes(options), options.buffer, arrival_lost=lost))
+        return as_document(ward_equilibrium(options.capacity, flow_classes(options), options.buffer, arrival_lost=lost))
 
     asked = {"buffer": options.buffer, "arrival_lost": options.arrival_lost}
     return answer(options, "ward", {**_sources(options), **asked}, solve)
@@ -75,7 +75,7 @@ def collar(options: Namespace) -> int:
             ).to_dict()
         except NoEquilibriumError:
             margin = None
-        return {**told(found), "noise": noise.to_dict(), "margin": margin}
+        return {**as_document(found), "noise": noise.to_dict(), "margin": margin}
 
     return answer(options, "collar", {**_sources(options), **asked}, solve)
 
@@ -94,7 +94,7 @@ def fifo(options: Namespace) -> int:
             raise ValueError(f"{missing} must be given with the other two of RED")
         red = None if options.buffer is not None else Red(*asked, options.jump)
         flows = flow_classes(options)
-        found = told(leaky_buffer(options.capacity, flows, leak="none", red=red, buffer=options.buffer))
+        found = as_document(leaky_buffer(options.capacity, flows, leak="none", red=red, buffer=options.buffer))
         return {**found, "tau": found["tau"][0]}
 
     asked = {name: getattr(options, name) for name in ("min_th", "max_th", "max_p", "jump", "buffer")}
@@ -118,7 +118,7 @@ def peak(options: Namespace) -> int:
     def solve() -> Document:
         from fairdrop.models import peak as find
 
-        return told(find(**_tcp(options)))
+        return as_document(find(**_tcp(options)))
 
     return answer(options, "peak", equilibrium_parameters(options), solve)
 
@@ -174,12 +174,12 @@ def sweep(options: Namespace) -> int:
         if len(over) != len(options.over):
             raise ValueError("over must name each parameter once")
 
-        def tell(done: int, points: int) -> None:
+        def show_progress(done: int, points: int) -> None:
             if sys.stderr.isatty() and (done % 50 == 0 or done == points):
                 print(printable(f"{done} of {points} points"), end="\r" if done < points else "\n", file=sys.stderr)
 
         law = rate_law(options)
-        found = tcp_grid(over, progress=tell, **fixed, law=law)
+        found = tcp_grid(over, progress=show_progress, **fixed, law=law)
         document = found.to_dict()
         points = document.pop("parameters")
         document.pop("axes")

@@ -82,14 +82,14 @@ def _collar_text(document: Mapping[str, Any]) -> list[str]:
     )
     noise, margin = document["noise"], document["margin"]
     state = f"wait {1e3 * document['tau']:.1f} ms, s {document['s']:.4g} ± {_percent(noise['deviation'])}"
-    told = [
+    lines_of_state = [
         _table(head, lines),
         f"(rates in packets/s; {state}, root {document['root']:.4g}; fixed points of s: {points})",
     ]
     if margin is None:
-        return [*told, "(the controller: TCP's windows are too small for its model)"]
+        return [*lines_of_state, "(the controller: TCP's windows are too small for its model)"]
     return [
-        *told,
+        *lines_of_state,
         f"(the controller: phase margin {margin['phase_margin']:.0f} degrees, gain margin {margin['gain_margin']:.2f})",
     ]
 

@@ -48,23 +48,23 @@ def _word(*names: str, **settings: Any) -> _Word:
     return _Word(names, settings)
 
 
-def _switch(name: str, told: str) -> _Word:
-    return _word(name, action="store_true", help=told)
+def _switch(name: str, text: str) -> _Word:
+    return _word(name, action="store_true", help=text)
 
 
-def _each(*names: str, metavar: str, told: str, **settings: Any) -> _Word:
+def _each(*names: str, metavar: str, text: str, **settings: Any) -> _Word:
     """An option that may be repeated."""
-    return _word(*names, action="append", default=[], metavar=metavar, help=f"{told}; repeatable", **settings)
+    return _word(*names, action="append", default=[], metavar=metavar, help=f"{text}; repeatable", **settings)
 
 
 def _seed(default: str) -> _Word:
-    told = f"first seed: --seeds K takes N to N + K - 1 ({default})"
-    return _word("--seed", type=_SEED, metavar="N", help=told)
+    text = f"first seed: --seeds K takes N to N + K - 1 ({default})"
+    return _word("--seed", type=_SEED, metavar="N", help=text)
 
 
 def _disciplines(default: str) -> _Word:
-    told = f"disciplines to compare, separated by commas, or all ({default}); see `fairdrop list`"
-    return _word("--disciplines", "--discipline", metavar="NAME,...", help=told)
+    text = f"disciplines to compare, separated by commas, or all ({default}); see `fairdrop list`"
+    return _word("--disciplines", "--discipline", metavar="NAME,...", help=text)
 
 
 def _seeds_in_place_of(whose: str) -> _Word:
@@ -79,11 +79,11 @@ _REPORT = _word("--report", metavar="FILE", help="write the HTML report here")
 _AS_JSON = _switch("--json", "print as JSON")
 _EXTENSION = _each(
     "--extension", "--parts", dest="extensions", metavar="FILE",
-    told="user-defined disciplines and congestion controls, from a Python file or a shared object",
+    text="user-defined disciplines and congestion controls, from a Python file or a shared object",
 )  # fmt: skip
 _CONGESTION = _each(
     "--congestion", metavar="GROUP=NAME",
-    told="live, this group uses a congestion control of the kernel, such as tcp=bbr",
+    text="live, this group uses a congestion control of the kernel, such as tcp=bbr",
 )  # fmt: skip
 _RESUME = _switch("--resume", "keep each finished run in --out DIR, and reuse those found there")
 _RUN_TIMEOUT = _word(
@@ -92,7 +92,7 @@ _RUN_TIMEOUT = _word(
 _RUN = (
     _EXTENSION,
     _each("--set", dest="settings", metavar="PATH=VALUE",
-          told="change a field, such as queue.red.max_p=0.02 or groups.udp.rate=3mbit"),
+          text="change a field, such as queue.red.max_p=0.02 or groups.udp.rate=3mbit"),
     _word("--seeds", type=_COUNT, default=1, metavar="N", help="replications, each with its seed (1)"),
     _seed("the scenario's own, or 1"),
     _word("--out", metavar="DIR", help="write result.json and a Parquet file per table here"),
@@ -294,8 +294,8 @@ _COMMANDS = (
             _word("--profile", choices=["quick", "full"], default="quick", help="quick: fewer seeds (quick)"),
             _seeds_in_place_of("profile"),
             _seed("1"),
-            _each("--set", dest="settings", metavar="PATH=VALUE", told="change every run"),
-            _each("--papers", metavar="FOLDER", told="further papers, from a folder"),
+            _each("--set", dest="settings", metavar="PATH=VALUE", text="change every run"),
+            _each("--papers", metavar="FOLDER", text="further papers, from a folder"),
             _switch("--resume", "continue the last request in --out"),
             _word("--out", default="reproduction", metavar="DIR", help="results, figures, page (reproduction)"),
             _THREADS,

@@ -37,8 +37,8 @@ class Folder:
         for name in self.writes:
             path = folder / name
             if path.exists() or path.is_symlink():
-                told = f"would be replaced, and there is no {self.what} beside it; valid: another folder"
-                raise FileExistsError(EEXIST, told, str(path))
+                problem = f"would be replaced, and there is no {self.what} beside it; valid: another folder"
+                raise FileExistsError(EEXIST, problem, str(path))
 
     def _is_mine(self, folder: Path) -> bool:
         path = folder / self.mark
@@ -82,8 +82,8 @@ def check_files(options: Namespace, folder: str | PathLike[str] | None = None) -
         check_file(path, begins, what)
         place = Path(path).resolve()
         if place in named:
-            told = f"is named by --{named[place]} and by --{option}; valid: a file for each"
-            raise OSError(EINVAL, told, path)
+            problem = f"is named by --{named[place]} and by --{option}; valid: a file for each"
+            raise OSError(EINVAL, problem, path)
         named[place] = option
         if folder is not None and place.parent == Path(folder).resolve() and place.suffix in (".json", ".parquet"):
             raise OSError(EINVAL, f"is a name of --out {fspath(folder)}; valid: another for --{option}", path)
@@ -102,8 +102,8 @@ def check_file(path: str | PathLike[str], begins: bytes, what: str) -> None:
     check_writable(path)
     place = Path(path)
     if place.exists() and place.stat().st_size and not _begins(place, begins):
-        told = f"would be replaced, and is no {what}; valid: a {what}, or a name that is not taken"
-        raise FileExistsError(EEXIST, told, fspath(path))
+        problem = f"would be replaced, and is no {what}; valid: a {what}, or a name that is not taken"
+        raise FileExistsError(EEXIST, problem, fspath(path))
 
 
 def _begins(path: Path, begins: bytes) -> bool:

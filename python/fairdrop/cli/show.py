@@ -66,7 +66,7 @@ def result_text(result: Result) -> str:
 def changes_text(found: Changes, everything: bool) -> str:
     """The outcome, and the measures behind it: primary ones that differ, others if significantly; all on request."""
     differ = [one for one in found.measures if one.differs]
-    told = [one for one in differ if one.primary or one.significant] or differ
+    notable = [one for one in differ if one.primary or one.significant] or differ
     head = ["discipline", "of", "measure", "A", "B", "B - A", "p", "detectable"]
     lines = [
         [
@@ -76,7 +76,7 @@ def changes_text(found: Changes, everything: bool) -> str:
             "-" if one.p is None else "<0.0001" if one.p < 1e-4 else digits(one.p, 2),
             "-" if one.detectable is None else digits(one.detectable, 2),
         ]
-        for one in (found.measures if everything else told)
+        for one in (found.measures if everything else notable)
     ]  # fmt: skip
     table = [table_text(head, lines, left=3)] if lines else []
     return "\n".join([*map(printable, [*_fields(found), *found.apart]), *table, *_outcome(found)])
@@ -104,8 +104,8 @@ def _outcome(found: Changes) -> list[str]:
     paired = all(one.paired for one in found.measures)
     how = f"paired by seed, {count(before, 'seed')}" if paired else f"means of other seeds, {before} and {after}"
     if not found.count("differs"):
-        told = "identical" if found.outcome == "identical" else "different"
-        return [f"{told}: 0 of {number} differ ({how})"]
+        notable = "identical" if found.outcome == "identical" else "different"
+        return [f"{notable}: 0 of {number} differ ({how})"]
     differ = (
         f"{found.count('differs')} of {number} differ, {found.count('differs', True)} of the {primary} primary ones"
     )
@@ -251,10 +251,10 @@ def scorecard_text(card: Scorecard) -> str:
                 of = f" ({trial_of(column.trial).title})" if again else ""
                 rows = [board.cells.get((name, column)) for name in some]
                 best = board.best(column)
-                told = [
+                notable = [
                     "-" if row is None else cell_text(row) + (" *" if row.discipline in best else "  ") for row in rows
                 ]
-                lines.append([column.section, column.label + of, *told])
+                lines.append([column.section, column.label + of, *notable])
         tables.append(table_text(["section", "measure", *(f"{name}  " for name in some)], lines))
     return "\n\n".join(tables)
 

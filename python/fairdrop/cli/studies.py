@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from fairdrop.cli.commands import of_document, read_finished
-from fairdrop.cli.errors import tell_incomplete, tell_problems
+from fairdrop.cli.errors import print_incomplete, print_problems
 from fairdrop.cli.places import SWEEP, check_files, taken
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _finish(done: Sweep, options: Namespace) -> int:
 
 def ended(done: Sweep | Scorecard, options: Namespace) -> int:
     """The exit status of many runs, once their problems are printed and their report is written."""
-    tell_problems(done.problems)
+    print_problems(done.problems)
     if options.report:
         done.report(options.report)
         if not options.quiet:
@@ -75,7 +75,7 @@ def ended(done: Sweep | Scorecard, options: Namespace) -> int:
     if done.problems:
         return 1
     if not done.complete:
-        return tell_incomplete()
+        return print_incomplete()
     return 0
 
 

@@ -118,9 +118,9 @@ class _Talk:
         try:
             line = self.lines.get(timeout=self.timeout)
         except queue.Empty:
-            raise ForeignError(f"no answer {what} within {self.timeout:g} s{self._said()}") from None
+            raise ForeignError(f"no answer {what} within {self.timeout:g} s{self._errors()}") from None
         if line is None:
-            raise ForeignError(f"it {self._ended()} and left no answer {what}{self._said()}")
+            raise ForeignError(f"it {self._ended()} and left no answer {what}{self._errors()}")
         return line
 
     def finish(self, events: int) -> None:
@@ -134,7 +134,7 @@ class _Talk:
         except (queue.Empty, subprocess.TimeoutExpired):
             raise ForeignError(f"it did not end within {self.timeout:g} s after the last event") from None
         if status != 0:
-            raise ForeignError(f"it {self._ended()} after the last event{self._said()}")
+            raise ForeignError(f"it {self._ended()} after the last event{self._errors()}")
 
     def _ended(self) -> str:
         try:
@@ -143,7 +143,7 @@ class _Talk:
             return "closed its output"
         return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
-    def _said(self) -> str:
+    def _errors(self) -> str:
         # What it wrote just before it ended may still be on its way.
         time.sleep(0.05)
-        return "; it said:\n" + "\n".join(self.complaints) if self.complaints else ""
+        return "; its errors:\n" + "\n".join(self.complaints) if self.complaints else ""

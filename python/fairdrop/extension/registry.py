@@ -115,9 +115,9 @@ def _module(file: Path, source: bytes) -> ModuleType:
         exec(compile(source, str(file), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        told = traceback.format_exception_only(error)[-1].strip()
+        message = traceback.format_exception_only(error)[-1].strip()
         line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else _line(error, file)
-        raise ValueError(f"{told}{'' if line is None else f' (line {line})'}") from None
+        raise ValueError(f"{message}{'' if line is None else f' (line {line})'}") from None
     return module
 
 

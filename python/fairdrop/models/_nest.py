@@ -125,7 +125,7 @@ def balance(
     ``state_at(tau, s)`` gives the rates at severity s, a number in [low, high] along which the queue shares
     fall. For each delay the severity follows from sum n h = 1; the delay follows from the capacity. This
     order keeps both well conditioned when a very fast flow has saturated its share of the queue, where
-    that share no longer tells the delay.
+    that share no longer determines the delay.
 
     Where no severity in the range will do, the nearest end is taken; the caller sees it from ``occupancy``.
     ``guess``, ``step`` and ``log_tau`` (log of s) start the searches and need not be good.

@@ -7,8 +7,8 @@ proportional to the product of its rates, hence with e_k the elementary symmetri
     admitted rate of flow i   a_i = lambda_i e_M(lambda without i) / e_M(lambda)
     share of the admissions  pi_i = lambda_i e_M(lambda without i) / ((M+1) e_{M+1}(lambda))
 
-The polynomials enter only as ratios. They are evaluated as probabilities that M independent coins of a
-set show heads, with odds theta lambda_i and theta chosen so that about M heads are expected. Nothing is
+The polynomials enter only as ratios. They are evaluated as probabilities that M of a set of
+independent trials succeed, with odds theta lambda_i and theta chosen so that about M successes are expected. Nothing is
 subtracted, nothing overflows, and the leave-one-out values come from prefix and suffix products, O(N M).
 
 Validity: Poisson arrivals; any service law; packets are dropped on arrival only, also when the queue is

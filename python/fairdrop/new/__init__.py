@@ -28,8 +28,8 @@ def new_scenario(name: str, target: str | Path | None = None) -> list[Path]:
 def new_paper(name: str, target: str | Path | None = None) -> list[Path]:
     """Write a paper with one definition into a new folder, NAME by default. Raises ValueError, and OSError."""
     if not re.fullmatch(r"[a-z][a-z0-9]{0,63}", name):
-        told = "small letters and digits, beginning with a letter"
-        raise ValueError(f"{name!r} is not valid as the name of a paper; valid: {told}")
+        valid = "small letters and digits, beginning with a letter"
+        raise ValueError(f"{name!r} is not valid as the name of a paper; valid: {valid}")
     folder = Path(name if target is None else target)
     if folder.name != name:
         raise ValueError(f"--out {folder}: the folder of a paper has its name; valid: a folder called {name}")

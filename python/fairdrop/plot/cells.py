@@ -42,7 +42,7 @@ class Cells:
     measure: Shown
     axes: Mapping[str, Shown]
     points: tuple[tuple[Mapping[str, Any], Estimate], ...]
-    #: What is said below: what is shown, of which group, what is held; and what its intervals are.
+    #: The caption: the measure, its group, the axes that are held, and the kind of interval.
     note: str
     intervals: str
     #: The largest value that the measure can have: no whisker goes beyond it, nor below 0.

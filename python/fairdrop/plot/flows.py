@@ -33,7 +33,7 @@ from fairdrop.wording.numbers import rate, rate_unit, with_half
 from fairdrop.wording.phrases import clean, count, shorten
 
 MOST_BARS = 60
-_SPOTS = 50  # marks by a decade of rank or rate that can be told apart
+_SPOTS = 50  # marks by a decade of rank or rate that can be distinguished
 LOG_FROM = 30.0  # ratio of largest to smallest flow from which a linear axis hides the small ones
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairdrop.report.effects import ABOVE, BELOW, FAIR, SHUT_OUT, UNTOLD, Effect, Effects
+from fairdrop.report.effects import ABOVE, BELOW, FAIR, SHUT_OUT, UNDECIDED, Effect, Effects
 from fairdrop.report.greedy import Subject
 from fairdrop.report.max_min import FlowMeans
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import percent, percent_number
 from fairdrop.wording.phrases import clean, count, joined, shorten
 
-#: Less than this and nothing passes that is worth telling apart.
+#: A link that is used less than this counts as passing nothing.
 NOTHING = 0.05
 MOST_NAMES = 3
 #: What backs off, and is no TCP.
@@ -30,28 +30,28 @@ class Clauses:
         """``A holds the greedy sender udp[0] to 3.1 % of the link, near its fair share (3.0 %)``, and who else does."""
         first, *also = holding
         to = f"{percent(first.taken)} of the link, " if first.taken else ""
-        told = f"{_name(first)} holds {subject.phrase} to {to}near {_its(subject)} fair share ({fair_text(subject)})"
+        clause = f"{_name(first)} holds {subject.phrase} to {to}near {_its(subject)} fair share ({fair_text(subject)})"
         theirs = _have_theirs(subject)
         if not also:
-            return told + theirs
+            return clause + theirs
         names = [f"{_name(one)} ({percent(one.taken, False)})" if one.taken else _name(one) for one in also]
-        return f"{told}{theirs}; so {'does' if len(also) == 1 else 'do'} {joined(names)}"
+        return f"{clause}{theirs}; so {'does' if len(also) == 1 else 'do'} {joined(names)}"
 
     def alone(self, effect: Effect, subject: Subject) -> str:
         """Of the only discipline there is, with the sender's name and its fair share."""
-        clause = self.said(effect, subject.phrase)
+        clause = self.does(effect, subject.phrase)
         whose = f"{_its(subject)} fair share" if subject.phrase in clause else f"the fair share of {subject.phrase}"
         return f"{clause}; {whose} is {fair_text(subject)} of the link"
 
-    def none_holds(self, subject: Subject, untold: bool) -> str:
+    def none_holds(self, subject: Subject, undecided: bool) -> str:
         """The clause about all disciplines where none is seen to hold the senders."""
-        begin = "These seeds do not tell whether a discipline here holds" if untold else "No discipline here holds"
+        begin = "These seeds do not show whether a discipline here holds" if undecided else "No discipline here holds"
         return f"{begin} {subject.phrase} to {_its(subject)} fair share ({fair_text(subject)} of the link)"
 
-    def said(self, effect: Effect, whom: str | None = None) -> str:
+    def does(self, effect: Effect, whom: str | None = None) -> str:
         """``RED lets it take 96.8 % and starves TCP``; ``whom`` in the place of the pronoun."""
         who = whom or ("them" if self._subject is not None and self._subject.plural else "it")
-        return f"{_name(effect)} {joined(self._verbs(effect, who) or self._untold(effect, who))}"
+        return f"{_name(effect)} {joined(self._verbs(effect, who) or self._undecided(effect, who))}"
 
     def counted(self, others: Sequence[Effect]) -> str:
         """``Of the other 11 disciplines 8 hold it, 2 are not told apart and 1 leaves the link idle``."""
@@ -66,7 +66,7 @@ class Clauses:
         return self._kind(effect)[0]
 
     def _verbs(self, effect: Effect, who: str) -> list[str]:
-        """What goes wrong, and what the sender takes beside it; nothing where nothing is told to go wrong."""
+        """The harm done, with the sender's share beside it; empty where no harm is significant."""
         if effect.link == SHUT_OUT and effect.used.mean < NOTHING:
             return [f"leaves the link idle ({percent(effect.used, False)} used)"]
         verbs = []
@@ -78,14 +78,14 @@ class Clauses:
 
     def _sender_verbs(self, effect: Effect, who: str) -> list[str]:
         taken = percent(effect.taken) if effect.taken else ""
-        told = {
+        verbs = {
             SHUT_OUT: [f"shuts {who} out" if len(who) <= len("them") else f"shuts out {who}"],
             BELOW: [f"keeps {who} at {taken}, below {_its(self._subject)} fair share"],
             FAIR: [f"gives {who} {taken}"],
             ABOVE: [f"lets {who} take {taken}"],
-            UNTOLD: [f"gives {who} {taken}"],
+            UNDECIDED: [f"gives {who} {taken}"],
         }
-        found = told[effect.sender] if effect.sender else []
+        found = verbs[effect.sender] if effect.sender else []
         if effect.shut_out and effect.sender != SHUT_OUT:
             found = [*found, f"shuts out {_some(effect.shut_out)}"]
         if effect.over and effect.sender != ABOVE:
@@ -112,14 +112,14 @@ class Clauses:
         few = len(effect.starved) <= MOST_NAMES
         return f"{'group' if len(effect.starved) == 1 else 'groups'} {names}" if few else names
 
-    def _untold(self, effect: Effect, who: str) -> list[str]:
+    def _undecided(self, effect: Effect, who: str) -> list[str]:
         taken = f"gives {who} {percent(effect.taken)}" if effect.taken else ""
-        if effect.sender == UNTOLD:
+        if effect.sender == UNDECIDED:
             return [f"{taken}, not told apart from {_its(self._subject)} fair share with these seeds"]
-        theirs = ["the others have theirs"] if effect.others == UNTOLD else []
-        parts = [*theirs, *(["the link is used"] if effect.link == UNTOLD else [])]
-        told = taken or "gives everybody a fair share"
-        return [f"{told}, while these seeds do not tell whether {joined(parts)}" if parts else told]
+        theirs = ["the others have theirs"] if effect.others == UNDECIDED else []
+        parts = [*theirs, *(["the link is used"] if effect.link == UNDECIDED else [])]
+        gives = taken or "gives everybody a fair share"
+        return [f"{gives}, while these seeds do not show whether {joined(parts)}" if parts else gives]
 
     def _kind(self, effect: Effect) -> tuple[str, str]:
         """What is counted of a discipline, the gravest first: its verb for one, and for several."""

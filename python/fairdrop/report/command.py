@@ -9,11 +9,11 @@ from fairdrop.document import Document, disciplines, seeds
 
 def rerun_command(document: Document) -> str:
     """A shell command; what the document says of itself goes before what can be guessed."""
-    told = document.command
-    if isinstance(told, list) and told:
-        return shlex.join(str(word) for word in told)
-    if isinstance(told, str) and told:
-        return told
+    command = document.command
+    if isinstance(command, list) and command:
+        return shlex.join(str(word) for word in command)
+    if isinstance(command, str) and command:
+        return command
     names = disciplines(document)
     if document.is_replay:
         return shlex.join(["fairdrop", "replay", str(document.name or "capture.pcap")])

@@ -1,7 +1,7 @@
 """What each discipline does: to the greedy senders, to the others, and with the link; and which comes first.
 
-Every bound is stated here. A value is on one side of a bound only where its whole 95 % interval is: otherwise it is not
-told. The rules in words are in ``docs/reference/verdict.md``.
+Every bound is stated here. A value is on one side of a bound only where its whole 95 % interval is: otherwise it is
+undecided. The rules in words are in ``docs/reference/verdict.md``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ THEIRS = 0.8
 #: A sender with less than this part of its fair share is shut out, a group or flow starved: TCP then waits for timers,
 #: and what arrives of a stream at a constant rate is of no use.
 STARVED = 0.1
-#: Part of the other flows that must be starved, one by one, before that is said of a discipline.
+#: Part of the other flows that must be starved, one by one, before a discipline is reported to starve flows.
 MANY = 0.05
 #: The link is used where it carries this part of what it could. In `headline.toml` every discipline that passes packets
 #: at all keeps it 94 % busy or more.
@@ -34,7 +34,7 @@ USED = 0.9
 #: Below this part the link is left idle, whatever the shares of the rest are.
 HALF_USED = 0.5
 
-SHUT_OUT, BELOW, FAIR, ABOVE, UNTOLD = "shut out", "below", "fair", "above", "not told"
+SHUT_OUT, BELOW, FAIR, ABOVE, UNDECIDED = "shut out", "below", "fair", "above", "undecided"
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Effect:
     """What a discipline does.
 
     ``sender`` and ``others`` say where shares are, over fair ones: "shut out", "below", "fair" (of others also more),
-    "above" or "not told"; None where there are no such flows. ``link`` is "fair" where it is used, "below", "shut out"
-    where less than half of it is, or "not told".
+    "above" or "undecided"; None where there are no such flows. ``link`` is "fair" where it is used, "below", "shut out"
+    where less than half of it is, or "undecided".
     """
 
     discipline: str
@@ -68,12 +68,12 @@ class Effect:
     @property
     def holds(self) -> bool:
         """Whether senders are near their fair share, the others have theirs, and the link is used."""
-        return not self.fails and UNTOLD not in (self.sender, self.others, self.link)
+        return not self.fails and UNDECIDED not in (self.sender, self.others, self.link)
 
     @property
     def fails(self) -> bool:
         """Whether one of the three is known not to hold."""
-        wrong = any(one not in (None, FAIR, UNTOLD) for one in (self.sender, self.others, self.link))
+        wrong = any(one not in (None, FAIR, UNDECIDED) for one in (self.sender, self.others, self.link))
         return wrong or bool(self.shut_out or self.over or self.starves)
 
     @property
@@ -130,11 +130,11 @@ def effects(document: Document) -> Effects:
 def place(value: Estimate | None, low: float = 1 / NEAR, high: float = NEAR) -> str:
     """Where a ratio is: below ``STARVED``, below ``low``, up to ``high``, or above it; with its whole interval."""
     if value is None:
-        return UNTOLD
+        return UNDECIDED
     one, other = _band(value.low, low, high), _band(value.high, low, high)
     if one == other:
         return one
-    return BELOW if {one, other} == {SHUT_OUT, BELOW} else UNTOLD
+    return BELOW if {one, other} == {SHUT_OUT, BELOW} else UNDECIDED
 
 
 def _band(ratio: float, low: float, high: float) -> str:
@@ -147,7 +147,7 @@ def link_place(used: Estimate, possible: float = 1.0) -> str:
     """Whether the link carries what is possible ("fair"), not quite ("below"), less than half ("shut out")."""
     if used.low >= USED * possible:
         return FAIR
-    return UNTOLD if used.high >= USED * possible else SHUT_OUT if used.high < HALF_USED * possible else BELOW
+    return UNDECIDED if used.high >= USED * possible else SHUT_OUT if used.high < HALF_USED * possible else BELOW
 
 
 class _Parties:

@@ -89,7 +89,7 @@ def causes(document: Document) -> str:
 
 
 def theory(document: Document) -> str:
-    """What the model is, and what it was told that the scenario does not say."""
+    """The model, and its assumptions that the scenario does not state."""
     notes = (document.model or {}).get("notes") or []
     return " ".join(
         [

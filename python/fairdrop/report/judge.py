@@ -19,7 +19,7 @@ MOST_NAMED = 3
 class Verdict:
     """``outcome`` names the case.
 
-    It is one of held, not held, not told, replay, no greedy, uncongested and empty. ``effects`` are those of the
+    It is one of held, not held, undecided, replay, no greedy, uncongested and empty. ``effects`` are those of the
     disciplines, the best first; None of an empty document.
     """
 
@@ -70,21 +70,21 @@ def _greedy(found: Effects, subject: Subject) -> tuple[str, str]:
     words = Clauses(found)
     named, others = found.found[:MOST_NAMED], found.found[MOST_NAMED:]
     holding = [effect for effect in named if effect.holds]
-    told = [words.said(effect) for effect in named if not effect.holds]
+    failing = [words.does(effect) for effect in named if not effect.holds]
     counted = _counted(words, others)
     if holding:
-        return f"{'; '.join([words.held(holding, subject), *told])}.{counted}", "held"
-    untold = any(not effect.fails for effect in found.found)
-    outcome = "not told" if untold else "not held"
+        return f"{'; '.join([words.held(holding, subject), *failing])}.{counted}", "held"
+    undecided = any(not effect.fails for effect in found.found)
+    outcome = "undecided" if undecided else "not held"
     if len(found.found) == 1:
         return f"{words.alone(named[0], subject)}.", outcome
-    return f"{words.none_holds(subject, untold)}: {'; '.join(told)}.{counted}", outcome
+    return f"{words.none_holds(subject, undecided)}: {'; '.join(failing)}.{counted}", outcome
 
 
 def _counted(words: Clauses, others: Sequence[Effect]) -> str:
     """The disciplines that are not named; one alone is."""
     if len(others) == 1:
-        return f" {words.said(others[0])}."
+        return f" {words.does(others[0])}."
     return f" {words.counted(others)}." if others else ""
 
 
@@ -140,8 +140,8 @@ def _no_greedy(document: Document, found: Effects) -> Verdict:
     parts = [f"{value} under {discipline_name(name)}" for name, value in ratios.items() if value]
     parts = [part.replace(" ", " times its fair share ", 1) if n == 0 else part for n, part in enumerate(parts)]
     first = f"No sender is greedy{': the largest flow gets ' + joined(parts) if parts else ''}"
-    told = [words.said(effect) for effect in named if effect.harms]
-    sentence = f"{'; '.join([first, *told])}.{_counted(words, others)}"
+    clauses = [words.does(effect) for effect in named if effect.harms]
+    sentence = f"{'; '.join([first, *clauses])}.{_counted(words, others)}"
     return Verdict(sentence, "no greedy", [seed_note(document)], found)
 
 
@@ -161,9 +161,9 @@ def _replay(document: Document, found: Effects, subject: Subject) -> Verdict:
     head = subject.phrase[0].upper() + subject.phrase[1:]
     times = digits(subject.over_fair, 2)
     offers = f"{head} offers {rate(subject.offered_bps)}, {times} times its fair share"
-    told = [words.said(effect) for effect in named if effect not in passing]
+    clauses = [words.does(effect) for effect in named if effect not in passing]
     first = f"{offers}, and loses {joined(loss)}" if loss else offers
-    sentence = f"{'; '.join([first, *told])}.{_counted(words, others)}"
+    sentence = f"{'; '.join([first, *clauses])}.{_counted(words, others)}"
     left = [f"{percent(effect.taken)} under {discipline_name(effect.discipline)}" for effect in named if effect.taken]
     link = rate(document.runs[0].link_rate_bps)
     kept = f"It is left with {joined(left)} of the {link} link; its fair share is {fair_text(subject)} (max-min)."

@@ -221,7 +221,7 @@ def _demand(flow: FlowMeans, access: float, limit: float | None, presence: float
 def _limits(document: Document, groups: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[float, float | None]]:
     """Rate of a flow's access link, and the most that it asks for, both as fractions of the link.
 
-    The latter is None where only its runs tell.
+    The latter is None where only its runs show it.
     """
     if not (found := document.runs):
         return {}

@@ -42,12 +42,12 @@ def _run(options: Namespace, workspace: Workspace, added: Sequence[str], folders
     progress = Progress(shown=not options.quiet and sys.stderr.isatty())
     started = time.monotonic()
 
-    def told(found: Reproduction) -> None:
+    def report(found: Reproduction) -> None:
         if not options.quiet:
             print(f"{found.definition.name:14} {found.verdict}", file=sys.stderr)
 
     try:
-        done = workspace.reproduce(ids, order, options.threads, progress, told)
+        done = workspace.reproduce(ids, order, options.threads, progress, report)
     except Interrupted:
         progress.clear()
         print("fairdrop: interrupted; go on with: fairdrop reproduce --resume", file=sys.stderr)
@@ -69,8 +69,8 @@ def _asked(options: Namespace, workspace: Workspace, added: Sequence[str]) -> tu
     """What to run: with folders of papers and no words, all of these papers."""
     if options.resume:
         if options.what or options.settings or options.seeds or options.seed is not None:
-            told = "valid: no ids, --seeds, --seed or --set beside it"
-            raise ValueError(f"--resume goes on with what was asked before; {told}")
+            valid = "valid: no ids, --seeds, --seed or --set beside it"
+            raise ValueError(f"--resume goes on with what was asked before; {valid}")
         return workspace.remembered()
     return choose(options.what or added), Order(
         options.profile, options.seeds, tuple(options.settings), 1 if options.seed is None else options.seed
@@ -113,8 +113,8 @@ def _table(done: Sequence[Reproduction]) -> str:
                 lines.append(f"{found.definition.name:14} {claim['verdict']}: {claim['text']}")
                 lines.append(f"{'':14} measured {claim['measured']}. {claim['why']}")
             if empty := [name for name, state in claim["mutants"].items() if state == STILL_HOLDS]:
-                told = f"says nothing, holds with {' and '.join(empty)}: {claim['text']}"
-                lines.append(f"{found.definition.name:14} {told}")
+                empty_claim = f"says nothing, holds with {' and '.join(empty)}: {claim['text']}"
+                lines.append(f"{found.definition.name:14} {empty_claim}")
         if found.document["reason"]:
             lines.append(f"{found.definition.name:14} {found.document['reason'].splitlines()[0]}")
     return "\n".join(lines)

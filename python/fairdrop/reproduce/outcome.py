@@ -21,7 +21,7 @@ from fairdrop.reproduce.execute.work import Measured, measure, part_weight
 from fairdrop.reproduce.judge.document import SCHEMA, Found, finished, pending
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.mutants import judge_mutant, mutate
-from fairdrop.reproduce.judge.settled import compared, lengthen, told
+from fairdrop.reproduce.judge.settled import compared, lengthen, plain
 from fairdrop.reproduce.judge.verdict import SHORT, judge, may_hold
 from fairdrop.reproduce.measure.looks import ERROR, Look
 from fairdrop.reproduce.measure.runs import MeasureError
@@ -102,16 +102,16 @@ class _Runs:
         """What had not settled under the reading that decides; and what the claims come to after a longer warm-up."""
         deciding = next(one for one in readings(self.definition) if one.name == (bearing or BASE.name))
         slow = [one for one in found.moved if one.reading == deciding.name]
-        document: dict[str, Any] = {"asked": found.settling, "unsettled": told(found.moved), "longer": None}
+        document: dict[str, Any] = {"asked": found.settling, "unsettled": plain(found.moved), "longer": None}
         if not slow:
             return document
         places = frozenset(one.place for one in slow)
         data = found.data[deciding.name]
-        runs = max(one.told.runs for one in slow)
+        runs = max(one.series.runs for one in slow)
         again = self._measure(Part(runs, (deciding,), longer=places), look.error)
         lengthened = lengthen(data, again.data[deciding.name], places)
         changed = compared(self.definition, data, lengthened)
-        document["longer"] = {"reading": deciding.name, "set_ups": len(places), **changed, "still": told(again.moved)}
+        document["longer"] = {"reading": deciding.name, "set_ups": len(places), **changed, "still": plain(again.moved)}
         return document
 
     def _readings(self, found: Measured, look: Look, seeds: int, most: int) -> Measured:

@@ -78,7 +78,7 @@ class Workspace:
         order: Order,
         threads: int | None,
         progress: Progress,
-        told: Callable[[Reproduction], None],
+        report: Callable[[Reproduction], None],
     ) -> list[Reproduction]:
         """Each id in turn, written as soon as it is done; what is current is not done again. Raises SettingError."""
         check_settings(map(definition, ids), order)
@@ -91,7 +91,7 @@ class Workspace:
             done = reproduce(one, order, self.store, threads, progress)
             self.save(done)
             progress.clear()
-            told(done)
+            report(done)
             found[one.name] = done
         return [one for one in found.values() if one is not None]
 

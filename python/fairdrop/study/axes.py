@@ -238,8 +238,8 @@ def _steps(path: str, described: Mapping[str, Any], span: Span, unit: str) -> tu
         count, are_whole = whole(f"axes.{path}.points", described["points"], 2, 1_000_000), span.whole
         values = [short(between(span.low, span.high, number / (count - 1), span.log)) for number in range(count)]
         if are_whole and not span.log and count > span.high - span.low + 1:
-            told = f"{described['from']!r} and {described['to']!r} are whole, and so are all values between"
-            raise StudyError(f"axes.{path}.points = {count}: {told}; valid: fewer points, or ends such as 0.0")
+            reason = f"{described['from']!r} and {described['to']!r} are whole, and so are all values between"
+            raise StudyError(f"axes.{path}.points = {count}: {reason}; valid: fewer points, or ends such as 0.0")
     if are_whole:
         values = [int(value) for value in dict.fromkeys(round(value) for value in values)]
     return tuple(values)

@@ -18,7 +18,7 @@ from fairdrop.study.store import Store
 # Points that are set up before any work, to find what is wrong with them.
 _CHECKED = 300
 # Most wrong points that are reported.
-_TOLD = 10
+_MOST_LINES = 10
 # How many more seeds a point gets at once, as a part of those that it has.
 _MORE = 0.5
 
@@ -81,15 +81,15 @@ class Campaign:
             except ScenarioError as error:
                 for line in str(error).splitlines():
                     wrong.setdefault(line, point)
-                if len(wrong) >= _TOLD:
+                if len(wrong) >= _MOST_LINES:
                     break
         if wrong:
-            raise ScenarioError("\n".join(self._told(line, point) for line, point in wrong.items()))
+            raise ScenarioError("\n".join(self._line(line, point) for line, point in wrong.items()))
 
-    def _told(self, line: str, point: Point) -> str:
-        """What is wrong, and at which point where it is not a value of the study by itself."""
+    def _line(self, line: str, point: Point) -> str:
+        """A problem, with its point unless a value of the study alone causes it."""
         own = line.removeprefix(f"{self.study.where}: ")
-        # A value that is wrong beside another one, which is told first.
+        # A value that is wrong only beside another one, whose problem comes first.
         is_blamed = own.startswith(tuple(f"{setting}: " for setting in point.settings))
         if (own != line and not is_blamed) or not point.levels:
             return line

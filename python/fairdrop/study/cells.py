@@ -62,8 +62,8 @@ def cells(
     # Drawn points differ on every axis; there a figure shows all of them.
     free = [name for name in axes if name not in wanted and name not in where and len(axes[name]["values"]) > 1]
     if free and not any(axis["drawn"] for axis in axes.values()):
-        told = "; ".join(f"{name}: {', '.join(map(str, axes[name]['values'][:8]))}" for name in free)
-        raise StudyError(f"axes that the figure does not show are open; valid: one value each in where ({told})")
+        listed = "; ".join(f"{name}: {', '.join(map(str, axes[name]['values'][:8]))}" for name in free)
+        raise StudyError(f"axes that the figure does not show are open; valid: one value each in where ({listed})")
     table = read(*dict.fromkeys([*axes, "seed", "group", measure]))
     gathered = _gathered(table, list(axes), measure, group, where)
     points = tuple(

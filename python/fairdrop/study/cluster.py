@@ -155,7 +155,7 @@ def _client(address: Any) -> Iterator[Client]:
         return
     from distributed.comm.addressing import get_address_host_port
 
-    # That the scheduler has gone is said by us, without a traceback.
+    # fairdrop reports the loss of the scheduler itself, without a traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
     try:

@@ -65,7 +65,7 @@ def write(campaign: Campaign, folder: Path) -> int:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a data set, in the order of its points as far as folders tell it."""
+    """The files of a data set, in the order of its points as far as folders show it."""
     return sorted((folder / DATA).rglob("*.parquet"), key=lambda path: [_natural(part) for part in path.parts])
 
 

@@ -106,17 +106,17 @@ class Study:
         try:
             return Scenario(self.texts[point.file], point.file, point.settings)
         except ScenarioError as error:
-            told = [_of_study(line, self.where) for line in str(error).splitlines()]
-            raise ScenarioError("\n".join(told)) from None
+            lines = [_of_study(line, self.where) for line in str(error).splitlines()]
+            raise ScenarioError("\n".join(lines)) from None
 
     def check(self, scenario: Scenario) -> None:
-        """What can only be told beside the scenario of a point. Raises ScenarioError."""
+        """Checks what depends on the scenario of a point. Raises ScenarioError."""
         if self.stop is None or self.stop.group is None:
             return
         names = [group["name"] for group in scenario.to_dict()["groups"]]
         if self.stop.group not in names:
-            told = f"stop.group = {self.stop.group!r} is not valid{choices(self.stop.group, names)}"
-            raise ScenarioError(f"{self.where}: {told}")
+            problem = f"stop.group = {self.stop.group!r} is not valid{choices(self.stop.group, names)}"
+            raise ScenarioError(f"{self.where}: {problem}")
 
     @property
     def where(self) -> str:
@@ -276,8 +276,8 @@ def _check_design(design: Design, axes: Sequence[Axis]) -> None:
     if design.kind == "zip":
         counts = {len(axis.levels) for axis in axes}
         if len(counts) > 1:
-            told = ", ".join(f"{axis.name} has {len(axis.levels)}" for axis in axes)
-            raise StudyError(f"design.kind = 'zip': {told}; valid: as many values on each axis")
+            sizes = ", ".join(f"{axis.name} has {len(axis.levels)}" for axis in axes)
+            raise StudyError(f"design.kind = 'zip': {sizes}; valid: as many values on each axis")
     if design.kind == "product":
         points = 1
         for axis in axes:
@@ -309,8 +309,8 @@ def _stop(table: Mapping[str, Any]) -> Stop:
         raise StudyError(f"stop.group = {group!r} is not valid; valid: {valid}")
     finest = resolution_of(str(measure)) / 2
     if table.get("relative", 1) < finest:
-        told = f"stop.relative = {table['relative']!r} is finer than {measure} is known, to {2 * finest:.2g} of itself"
-        raise StudyError(f"{told}; valid: {finest:.2g} or more")
+        fine = f"stop.relative = {table['relative']!r} is finer than {measure} is known, to {2 * finest:.2g} of itself"
+        raise StudyError(f"{fine}; valid: {finest:.2g} or more")
     least = whole("stop.min_seeds", table.get("min_seeds", 5), 2, _MOST_SEEDS)
     most = whole("stop.max_seeds", table.get("max_seeds", 100), least, _MOST_SEEDS)
     return Stop(str(measure), group, table.get("half_width"), table.get("relative"), least, most)
@@ -321,9 +321,9 @@ def _of_study(line: str, where: str) -> str:
     if not line.startswith(_SETTING):
         return line
     line = line.removeprefix(_SETTING)
-    setting, _, told = line.partition(": ")
+    setting, _, rest = line.partition(": ")
     # The field is there already where it is called as it was written.
-    return f"{where}: {told if setting.partition('=')[0] in told else line}"
+    return f"{where}: {rest if setting.partition('=')[0] in rest else line}"
 
 
 def _required(name: str, value: Any, valid: str) -> None:

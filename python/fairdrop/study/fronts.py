@@ -24,8 +24,8 @@ def remarks(about: Mapping[str, Any]) -> list[str]:
     repeated = about.get("repeated", 0)
     if not repeated:
         return []
-    told = f"{count(repeated, 'point')} of {about['points']} differ from another only in parameters that the discipline"
-    return [f"{told} there does not read; such points share their runs."]
+    same = f"{count(repeated, 'point')} of {about['points']} differ from another only in parameters that the discipline"
+    return [f"{same} there does not read; such points share their runs."]
 
 
 def environments(about: Mapping[str, Any]) -> list[str]:

@@ -107,7 +107,7 @@ def _facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _figures(about: Mapping[str, Any], read: Read) -> list[Drawn]:
-    """Delay against fairness, then each measure over the axes that tell most."""
+    """Delay against fairness, then each measure over the axes with the most values."""
     axes = {axis["column"]: axis for axis in about["axes"] if len(axis["values"]) > 1}
     pareto = partial(_pareto, about, read, _by(axes))
     text = "Each mark is a set-up of the study. Up and to the left is better."
@@ -120,7 +120,7 @@ def _figures(about: Mapping[str, Any], read: Read) -> list[Drawn]:
     rest = [name for name in axes if name != over]
     by = next((name for name in [_by(axes), *([] if drawn else rest)] if name is not None and name != over), None)
     few = [name for name in rest if name != by and len(axes[name]["values"]) <= _MOST_PANELS and not drawn]
-    # Lines that are told apart in panels of their own leave no room for others.
+    # Lines in separate panels leave no room for others.
     across = few[0] if few and (by is None or len(axes[by]["values"]) <= MOST_LINES) else None
     held = [name for name in rest if name not in (by, across)]
     where = {} if drawn else {name: axes[name]["values"][len(axes[name]["values"]) // 2] for name in held}
@@ -139,7 +139,7 @@ def _figures(about: Mapping[str, Any], read: Read) -> list[Drawn]:
 
 
 def _by(axes: Mapping[str, Any]) -> str | None:
-    """The axis that colours tell apart: the first of names."""
+    """The axis shown by colours: the first whose values are names."""
     return next((name for name, axis in axes.items() if axis["kind"] in ("text", "switch")), None)
 
 

@@ -74,8 +74,8 @@ class Store:
         try:
             return read(packed)
         except ValueError as error:
-            told = f"its run {key} is damaged: {error}; valid: another folder, or this one without the file"
-            raise OSError(EIO, told, str(self.path)) from None
+            problem = f"its run {key} is damaged: {error}; valid: another folder, or this one without the file"
+            raise OSError(EIO, problem, str(self.path)) from None
 
     def _chosen(self, columns: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), _AT_ONCE):
@@ -124,7 +124,7 @@ class Store:
         try:
             self.close()
         except OSError:
-            # The disk that is full is already told.
+            # The full disk has been reported already.
             if error is None:
                 raise
 

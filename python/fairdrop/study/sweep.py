@@ -268,12 +268,12 @@ def sweep(
     ``{"queue.red.max_p": [0.02, 0.1]}``. ``seeds``, ``design`` and ``stop`` are as in the file, and go before what it
     says; ``seed`` is the first seed, in place of the scenario's.
 
-    Runs are kept in ``out`` as they finish, by what decided them: what is there already is not simulated again, of
-    whichever study. ``resume`` only says that something has to be there. Ctrl-C makes the data set of what was
-    finished.
+    Runs are kept in ``out`` as they finish, under a key of their inputs: stored runs are not simulated again,
+    whichever study they came from. ``resume`` only requires that there are some. Ctrl-C makes the data set of the
+    finished runs.
     ``dask`` is the address of a scheduler, or a ``distributed.Client``; the runs then go there. ``shard`` is ``"2/8"``
     for the second of eight parts, which :func:`merge` puts together. A run that takes longer than ``run_timeout``, in
-    seconds or as ``"60s"``, is ended and told among ``problems``.
+    seconds or as ``"60s"``, is ended and listed among ``problems``.
 
     Raises StudyError, ScenarioError or OSError before anything is simulated where that is possible.
     """

@@ -121,7 +121,7 @@ def definition_text(name: str) -> tuple[str, str]:
 
 
 def paper_text(name: str) -> tuple[str, str]:
-    """What is said of a paper as a whole, and what messages call its file."""
+    """The file about a paper as a whole: its text, and its name in messages."""
     return _read(name, ABOUT)
 
 

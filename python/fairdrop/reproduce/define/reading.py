@@ -59,7 +59,7 @@ class Vocabulary:
 
 @cache
 def paper(name: str) -> Paper:
-    """What is said of a paper as a whole. Raises DefinitionError."""
+    """The facts about a paper as a whole. Raises DefinitionError."""
     top, problems = _open(*paper_text(name))
     found = Paper(
         name=name,

@@ -89,12 +89,12 @@ class Cell:
 
     @property
     def grid_us(self) -> int:
-        """A sampling interval in microseconds that tells whether the warm-up was long enough."""
+        """A sampling interval in microseconds that is fine enough to judge the warm-up by."""
         return max(1, int((self.content["duration_s"] - self.content["warm_up_s"]) / SAMPLES * 1e6))
 
     @property
     def weight(self) -> float:
-        """Rough work per run, to tell how much time is left: packets of the sources and of the links."""
+        """Rough work per run, for the estimate of the time left: packets of the sources and of the links."""
         resolved = self.content
         offered = sum((group["settings"].get("rate_bps") or 0) * group["count"] for group in resolved["groups"])
         carried = sum(link["rate_bps"] for link in resolved["links"])

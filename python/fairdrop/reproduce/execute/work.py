@@ -31,7 +31,7 @@ class Moved:
 
     reading: str
     place: Place
-    told: Unsettled
+    series: Unsettled
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _moved(cells: Sequence[Cell], settling: Mapping[tuple[str, Place], Mapping[i
         runs = settling.get((cell.reading, cell.place), {})
         seeds = [runs[seed] for seed in sorted(runs)]
         warm_up = float(cell.content["warm_up_s"])
-        found += [Moved(cell.reading, cell.place, told) for told in warmup.moved(cell.scheme, seeds, warm_up)]
+        found += [Moved(cell.reading, cell.place, series) for series in warmup.moved(cell.scheme, seeds, warm_up)]
     return tuple(found)
 
 

@@ -165,7 +165,7 @@ def spans(data: Data, measure: str, schemes: Sequence[str], values: Sequence[flo
 def grid_spread_at_least(
     data: Data, measure: str, absolute: float, scheme: Sequence[str] | None = None
 ) -> tuple[list[Part], str]:
-    """Two cells of a grid differ by a range at least; which two the data tell, so all pairs share the error."""
+    """Two cells of a grid differ by a range at least; which two is read from the data, so all pairs share the error."""
     rows = sorted(data.select(measure, scheme), key=lambda row: row.estimate.mean)
     gap = paired(rows[-1], rows[0], lambda a, b: a - b)
     shared = replace(gap, error=gap.error / max(1, len(rows) * (len(rows) - 1) // 2))
@@ -299,7 +299,7 @@ def minimum_flows_side(
     low: float = -inf,
     high: float = inf,
 ) -> tuple[list[Part], str]:
-    """Wherever the flows are so many times the estimate of section VI (003), a measure is in a range.
+    """A measure is in a range wherever the flows are within two multiples of the estimate of section VI (003).
 
     Points have the axes ``rate`` (Mb/s of 1000-byte packets) and ``flows``. ``from_factor`` and ``to_factor`` bound the
     flows in units of the estimate, both included.
@@ -311,7 +311,7 @@ def minimum_flows_side(
 
     rows = [row for row in data.select(measure) if asked(row)]
     if not rows:
-        raise ValueError(f"no point of {measure} has so many flows")
+        raise ValueError(f"no point of {measure} has that number of flows")
     means = [row.estimate.mean for row in rows]
     parts = [Part(row.sample, low, high, point=row.point) for row in rows]
     return parts, f"{digits(min(means))} to {digits(max(means))} at {count(len(rows), 'point')}"
@@ -344,10 +344,10 @@ def matters(
     found = sensitivity_of(data, measure, scheme)
     chosen = {name: found.correlations[name] for name in parameters}
     states = [_as_strong(one, least, most) for one in chosen.values()]
-    told = ", ".join(
+    listed = ", ".join(
         f"{name} {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]" for name, one in chosen.items()
     )
-    return worst_of(states), f"{told}; {100 * found.explained:.0f} % of the variance of ranks explained"
+    return worst_of(states), f"{listed}; {100 * found.explained:.0f} % of the variance of ranks explained"
 
 
 def _as_strong(one: Correlation, least: float, most: float) -> str:

@@ -78,8 +78,8 @@ def _less(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     parts = []
     for row, other in _pairs(data, arguments, "than"):
         gap = paired(row, other, lambda a, b: factor * b + margin - a)
-        said = f"{row.point}: {shown(row.estimate)} against {shown(other.estimate)}"
-        parts.append(Part(gap, low=0.0, strict=True, point=row.point, said=said))
+        words = f"{row.point}: {shown(row.estimate)} against {shown(other.estimate)}"
+        parts.append(Part(gap, low=0.0, strict=True, point=row.point, words=words))
     return outcome(parts)
 
 
@@ -100,8 +100,8 @@ def _equal_within(data: Data, arguments: Mapping[str, Any]) -> Outcome:
         gap = paired(row, other, lambda a, b: a - b)
         room = absolute + relative * abs(other.estimate.mean)
         both = f"{row.point}: {shown(row.estimate)} and {shown(other.estimate)}".removeprefix(": ")
-        said = f"difference {shown(gap.interval())}; {both}"
-        parts.append(Part(gap, -room, room, point=row.point, said=said))
+        words = f"difference {shown(gap.interval())}; {both}"
+        parts.append(Part(gap, -room, room, point=row.point, words=words))
     return outcome(parts)
 
 
@@ -137,8 +137,8 @@ def _monotone(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     slack = float(arguments["slack"]) if "slack" in arguments else None
     series = _series(data, arguments)
     parts = [(part, rows) for rows in series for part in _rise(rows, sign, slack)]
-    state, told, bad = together([part for part, _ in parts])
-    path = next(_path(rows) for part, rows in parts if part is told)
+    state, nearest, bad = together([part for part, _ in parts])
+    path = next(_path(rows) for part, rows in parts if part is nearest)
     back = "; ".join(part.point for part in bad if part.point)
     words = "goes back" if state == FAILS else "perhaps goes back"
     return Outcome(state, path, f"{words}: {back}" if back else "")
@@ -189,9 +189,9 @@ def _order(data: Data, arguments: Mapping[str, Any]) -> Outcome:
             raise ClaimError(f"{', '.join(missing)} not measured where {', '.join(found)} were")
         at = ", ".join(f"{axis} {value}" for axis, value in found[names[0]].at.items())
         listed = ", ".join(f"{name} {shown(found[name].estimate)}" for name in names)
-        said = f"{at}: {listed}" if at else listed
+        words = f"{at}: {listed}" if at else listed
         gaps = [_gap(found[a], found[b], 1.0) for a, b in pairwise(names)]
-        parts += [Part(gap, 0.0, strict=True, point=at, said=said) for gap in gaps]
+        parts += [Part(gap, 0.0, strict=True, point=at, words=words) for gap in gaps]
     return outcome(parts)
 
 

@@ -127,4 +127,4 @@ def _states(definition: Definition, data: Data) -> list[dict[str, Any]]:
         return []
     curves = {one.name for one in definition.measures if one.axis}
     rows = [row for row in data.rows if row.measure not in curves]
-    return [found.told() for row in rows if (found := two_states(row)) is not None]
+    return [found.as_document() for row in rows if (found := two_states(row)) is not None]

@@ -10,15 +10,15 @@ from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.verdict import OTHERWISE
 
 
-def told_findings(found: Sequence[Findings]) -> list[dict[str, Any]]:
+def proven_findings(found: Sequence[Findings]) -> list[dict[str, Any]]:
     """The findings whose proofs have all been run, each with the claims that prove it, measured and judged."""
     known = {one.definition.name: one for one in found}
-    told = []
+    proven = []
     for finding in headlines():
         proofs = [proof for name in finding.proof if (proof := _claim(known, name)) is not None]
         if len(proofs) == len(finding.proof):
-            told.append({"text": finding.text, "proofs": proofs})
-    return told
+            proven.append({"text": finding.text, "proofs": proofs})
+    return proven
 
 
 def _claim(known: dict[str, Findings], name: str) -> dict[str, Any] | None:

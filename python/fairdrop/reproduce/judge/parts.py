@@ -29,10 +29,10 @@ class Part:
     high: float = math.inf
     strict: bool = False
     point: str = ""
-    said: str = ""
+    words: str = ""
 
     def state(self, parts: int = 1) -> str:
-        """Holds, unclear or fails, as one of so many parts of a claim."""
+        """Holds, unclear or fails, as one of the ``parts`` of a claim."""
         if not self.sample.decides:
             return UNCLEAR
         value = self.sample.interval()
@@ -81,20 +81,20 @@ def worst_of(states: Sequence[str]) -> str:
 
 
 def together(parts: Sequence[Part]) -> tuple[str, Part, list[Part]]:
-    """The state of all parts, the part that tells it, and the parts that do not hold."""
+    """The state of all parts, the part that decides it, and the parts that do not hold."""
     states = [part.state(len(parts)) for part in parts]
     state = worst_of(states)
-    told = min((part for part, one in zip(parts, states, strict=True) if one == state), key=lambda part: part.margin)
-    return state, told, [part for part, one in zip(parts, states, strict=True) if one != HOLDS]
+    nearest = min((part for part, one in zip(parts, states, strict=True) if one == state), key=lambda part: part.margin)
+    return state, nearest, [part for part, one in zip(parts, states, strict=True) if one != HOLDS]
 
 
 def outcome(parts: Sequence[Part], measured: str | None = None) -> Outcome:
-    """The parts as one outcome, told by the one that is nearest to failing."""
-    state, told, bad = together(parts)
-    value = told.sample.interval()
-    where = f" ({told.point})" if told.point and len(parts) > 1 else ""
-    words = measured or told.said or f"{shown(value)}{where}"
+    """The parts as one outcome: the measured value is that of the part nearest to failing."""
+    state, nearest, bad = together(parts)
+    value = nearest.sample.interval()
+    where = f" ({nearest.point})" if nearest.point and len(parts) > 1 else ""
+    words = measured or nearest.words or f"{shown(value)}{where}"
     points = dict.fromkeys(part.point for part in bad if part.point)
     detail = f"not at: {'; '.join(points)}" if points and len(parts) > 1 else ""
-    beyond = min(value.mean - told.low, 0.0) or max(value.mean - told.high, 0.0)
+    beyond = min(value.mean - nearest.low, 0.0) or max(value.mean - nearest.high, 0.0)
     return Outcome(state, words, detail, beyond if math.isfinite(beyond) else None)

@@ -41,8 +41,8 @@ def compared(definition: Definition, data: Data, lengthened: Data) -> dict[str, 
     after, _ = judge(definition, {BASE_READING: lengthened}, ())
     for old, new in zip(before, after, strict=True):
         if old.verdict != new.verdict:
-            told = {"id": old.claim.name, "text": old.claim.text, "before": old.verdict, "after": new.verdict}
-            claims.append({**told, "measured": new.measured})
+            judged = {"id": old.claim.name, "text": old.claim.text, "before": old.verdict, "after": new.verdict}
+            claims.append({**judged, "measured": new.measured})
     points = (beside_published(definition, {BASE_READING: some}, None) for some in (data, lengthened))
     for old_point, new_point in zip(*points, strict=True):
         if old_point["verdict"] != new_point["verdict"]:
@@ -51,13 +51,13 @@ def compared(definition: Definition, data: Data, lengthened: Data) -> dict[str, 
     return {"claims": claims, "numbers": numbers}
 
 
-def told(moved: Sequence[Moved]) -> list[dict[str, Any]]:
+def plain(moved: Sequence[Moved]) -> list[dict[str, Any]]:
     """What had not settled, in plain values."""
     return [
         {
-            "reading": one.reading, "scheme": one.place[0], "at": dict(one.place[1]), "queue": one.told.queue,
-            "series": one.told.series, "first": one.told.first, "last": one.told.last, "z": one.told.z,
-            "runs": one.told.runs, "warm_up_s": one.told.warm_up_s, "needed_s": one.told.needed_s,
+            "reading": one.reading, "scheme": one.place[0], "at": dict(one.place[1]), "queue": one.series.queue,
+            "series": one.series.series, "first": one.series.first, "last": one.series.last, "z": one.series.z,
+            "runs": one.series.runs, "warm_up_s": one.series.warm_up_s, "needed_s": one.series.needed_s,
         }
         for one in moved
     ]  # fmt: skip

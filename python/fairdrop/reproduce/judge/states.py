@@ -39,8 +39,8 @@ class TwoStates:
         """Whether all runs of one side have the same value."""
         return min(self.low) == max(self.low) or min(self.high) == max(self.high)
 
-    def told(self) -> dict[str, Any]:
-        """In plain values."""
+    def as_document(self) -> dict[str, Any]:
+        """The two groups in plain values."""
         sides = {
             name: {"runs": len(side), "mean": sum(side) / len(side)}
             for name, side in (("low", self.low), ("high", self.high))

@@ -117,8 +117,8 @@ def _alone(claim: Claim, definition: Definition, data: Data) -> Judged:
     if found.state != FAILS:
         why = f"not decided: the interval reaches across the bound.{detail}"
         return Judged(claim, INCONCLUSIVE, found.measured, why, tried)
-    if (told := _how_far(claim, data, found)) is not None:
-        return Judged(claim, OFF, found.measured, f"{told}.{detail}", tried)
+    if (off := _how_far(claim, data, found)) is not None:
+        return Judged(claim, OFF, found.measured, f"{off}.{detail}", tried)
     verdict = REFUTED if definition.is_own else CONTRADICTED
     return Judged(claim, verdict, found.measured, f"the measurement contradicts it.{detail}", tried)
 
@@ -150,10 +150,10 @@ def _part(apart: float, printed: float) -> str:
 
 def tally(verdicts: Sequence[str]) -> str:
     """How many of each, best first: ``81 hold, 1 contradicted``."""
-    told = {**_OF_SEVERAL, REFUTED: "refuted"}
+    several = {**_OF_SEVERAL, REFUTED: "refuted"}
     names = {**{verdict: verdict for verdict in VERDICTS}, REFUTED: "refuted"}
     counts = [(verdicts.count(verdict), verdict) for verdict in VERDICTS]
-    return ", ".join(count(number, names[verdict], told.get(verdict, verdict)) for number, verdict in counts if number)
+    return ", ".join(count(number, names[one], several.get(one, one)) for number, one in counts if number)
 
 
 def overall(judged: Sequence[Judged]) -> str:

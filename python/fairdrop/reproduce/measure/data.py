@@ -32,7 +32,7 @@ class Sample:
         return self.exact or len(self.values) >= LEAST_SEEDS
 
     def interval(self, parts: int = 1) -> Estimate:
-        """Mean and interval; with ``parts`` the interval for one of so many means that are looked at together."""
+        """Mean and interval; with ``parts`` the interval for one of that many means, judged together."""
         if not all(map(math.isfinite, self.values)):
             return _endless(self.values)
         found = estimate(self.values, 1.0 - self.error / parts)

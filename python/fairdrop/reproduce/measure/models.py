@@ -204,7 +204,7 @@ def curvature_cases(definition: Definition, cases: Sequence[Sequence[float]]) ->
         link = models.ChokeLink(125.0, models.Red(20.0, 520.0, 0.5))
         classes = [models.ConstantRate(fast), models.ConstantRate(slow, count)]
         found = models.solve(link, classes)
-        told = models.inflexion(found)
+        predicted = models.inflexion(found)
         shape = models.profile_ode(found, points=401)
         bends = np.diff(shape.rho[0], 2)
         noise = 1e-7 * np.abs(bends).max()
@@ -212,7 +212,7 @@ def curvature_cases(definition: Definition, cases: Sequence[Sequence[float]]) ->
         runs = [signs[0], *(after for before, after in pairwise(signs) if before != after)]
         seen = "-".join("convex" if sign > 0 else "concave" for sign in runs)
         name = f"{fast:g} against {count:g} × {slow:g}"
-        yield _row("theorem 4", "agrees", float(seen == told.shape), case=f"{name}: {told.shape}")
+        yield _row("theorem 4", "agrees", float(seen == predicted.shape), case=f"{name}: {predicted.shape}")
 
 
 def minimum(definition: Definition) -> Rows:

@@ -59,14 +59,14 @@ def state_bits(run: Run, bits: Mapping[str, Mapping[str, float]], link: str | No
     queue = _queue(run, link)
     if queue["discipline"] not in bits:
         raise MeasureError(f"bits of {queue['discipline']!r} are missing; valid: {', '.join(sorted(bits))}")
-    told = bits[queue["discipline"]]
+    sizes = bits[queue["discipline"]]
     pointer = ceil(log2(queue["limit_packets"])) if queue["limit_packets"] > 1 else 1
     longest, flows = queue["max_packets"], len(queue["flows"])
     active = min(longest, flows)
-    per_packet = told.get("per_packet", 0.0) + pointer * told.get("pointers_per_packet", 0.0)
-    per_active = told.get("per_active_flow", 0.0) + pointer * told.get("pointers_per_active_flow", 0.0)
+    per_packet = sizes.get("per_packet", 0.0) + pointer * sizes.get("pointers_per_packet", 0.0)
+    per_active = sizes.get("per_active_flow", 0.0) + pointer * sizes.get("pointers_per_active_flow", 0.0)
     return float(
-        told.get("fixed", 0.0) + per_packet * longest + per_active * active + told.get("per_flow", 0.0) * flows
+        sizes.get("fixed", 0.0) + per_packet * longest + per_active * active + sizes.get("per_flow", 0.0) * flows
     )
 
 

@@ -218,10 +218,10 @@ def head_share(run: Run, group: str, link: str | None = None, width: int = 5) ->
 def relative_profile(run: Run, group: str, link: str | None = None, knots: int = 11) -> list[float]:
     """Part of the packets that are a group's over the relative position, 0 (tail) to 1 (head), at evenly spaced knots.
 
-    Snapshots count positions from the tail, of queues of many lengths. ``occupied[y]`` tells how many of them were
-    longer than y, and so how many had each length L. With a profile g of the relative position, position y of L packets
-    is at (y + 1/2)/L, and the packets of the group at y are the sum of g there over the lengths. Straight lines between
-    the knots are fitted to that by least squares with 0 <= g <= 1.
+    Snapshots count positions from the tail, of queues of many lengths. ``occupied[y]`` is the number of them that were
+    longer than y, which gives the number with each length L. With a profile g of the relative position, position y of L
+    packets is at (y + 1/2)/L, and the packets of the group at y are the sum of g there over the lengths. Straight lines
+    between the knots are fitted to that by least squares with 0 <= g <= 1.
     """
     from numpy import arange, asarray, clip, sqrt, zeros
     from scipy.optimize import lsq_linear

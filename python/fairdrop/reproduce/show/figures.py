@@ -72,7 +72,7 @@ class _Plot:
         self.hues = _scheme_colours(self.definition, data)
         wanted_hues = {scheme.name: scheme.colour for scheme in self.definition.schemes}
         named = colours.disciplines(wanted_hues.values())
-        # Bars with a name under each need no colour to tell them apart.
+        # Bars with a name under each need no distinct colours.
         self.own_hues = {name: named[colour] for name, colour in wanted_hues.items()}
         shown = [y for panel in spec.panels for y in panel.y]
         wanted = {y: self.measures[y].colour for y in dict.fromkeys(shown)}
@@ -201,8 +201,8 @@ class _Plot:
         columns = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, panel in zip(columns, panels, strict=True):
             for number, scheme in enumerate(schemes):
-                told = found[panel.y[0], scheme].correlations
-                values = [told[name] for name in names]
+                correlations = found[panel.y[0], scheme].correlations
+                values = [correlations[name] for name in names]
                 y = [len(names) - 1 - place + 0.18 * (len(schemes) - 1 - 2 * number) for place in range(len(names))]
                 drawn = axes.errorbar(
                     [one.value for one in values], y,

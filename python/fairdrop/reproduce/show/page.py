@@ -16,7 +16,7 @@ from fairdrop.reproduce.define.papers import names
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.execute.store import write_text
 from fairdrop.reproduce.judge.findings import Findings
-from fairdrop.reproduce.judge.headlines import errata, told_findings
+from fairdrop.reproduce.judge.headlines import errata, proven_findings
 from fairdrop.reproduce.judge.mutants import HELD as STILL_HOLDS
 from fairdrop.reproduce.judge.peers import PEERS, beside
 from fairdrop.reproduce.judge.verdict import tally
@@ -42,7 +42,7 @@ def render(found: Sequence[Findings]) -> str:
     return templates.get_template("template.html.j2").render(
         papers=papers,
         counts=counted(found),
-        findings=told_findings(found),
+        findings=proven_findings(found),
         errata=errata(found),
         empty=says_nothing(found),
         missing=[name for name in names() if name not in {one.definition.name for one in found}],
