@@ -45,7 +45,7 @@ class Installed:
             "PKG_CONFIG_LIBDIR": str(self.lib / "pkgconfig"),
             "PKG_CONFIG_SYSROOT_DIR": str(self.destdir),
             "LD_LIBRARY_PATH": str(self.lib),
-            # Go keeps what pkg-config said of another library, unless it is called differently.
+            # Go caches the output of pkg-config for another library unless the flags differ.
             "CGO_CPPFLAGS": f"-I{self.include}",
         }
 

@@ -1,4 +1,4 @@
-/* Each macro of fairdrop.h beside the size that the library tells; the test fills in the rows. */
+/* Each macro of fairdrop.h beside the size that the library reports; the test fills in the rows. */
 #include <stdio.h>
 #include <string.h>
 

@@ -91,9 +91,9 @@ BREAKS = {
 }
 
 
-@pytest.mark.parametrize("said", BREAKS)
-def test_what_breaks_is_named(now: c_abi.Interface, said: str) -> None:
-    assert said in c_abi.problems(now, of(changed(*BREAKS[said])), is_released=False)
+@pytest.mark.parametrize("problem", BREAKS)
+def test_what_breaks_is_named(now: c_abi.Interface, problem: str) -> None:
+    assert problem in c_abi.problems(now, of(changed(*BREAKS[problem])), is_released=False)
 
 
 KEEPS = {
@@ -176,11 +176,11 @@ def test_bytes_are_those_of_the_compiler(now: c_abi.Interface, tmp_path: Path) -
     if sys.maxsize < 2**32:
         pytest.skip("the listing is that of 64-bit machines")
     lines = ["#include <fairdrop.h>"]
-    for key, said in now.items():
+    for key, text in now.items():
         kind, name, *member = key.split()
-        if kind != "struct" or said == "opaque":
+        if kind != "struct" or text == "opaque":
             continue
-        size, place = c_abi.numbers(said.rpartition(":")[2])
+        size, place = c_abi.numbers(text.rpartition(":")[2])
         if member:
             lines.append(f'_Static_assert(offsetof({name}, {member[0]}) == {place}, "{key}");')
             lines.append(f'_Static_assert(sizeof((({name} *)0)->{member[0]}) == {size}, "{key}");')

@@ -99,8 +99,8 @@ def test_the_example_in_c_needs_no_heap(library: Installed, tmp_path: Path) -> N
 
 
 def test_the_wrapper_in_cpp_keeps_its_promises(library: Installed, tmp_path: Path) -> None:
-    said = library.run(library.compile(HERE / "wrapper.cpp", tmp_path / "wrapper"))
-    assert 'choke has no parameter "tea"' in said
+    printed = library.run(library.compile(HERE / "wrapper.cpp", tmp_path / "wrapper"))
+    assert 'choke has no parameter "tea"' in printed
 
 
 def test_the_wrapper_is_also_of_later_standards(library: Installed, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_installing_again_replaces_files_and_links(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["--prefix", "local"],
@@ -151,11 +151,11 @@ def test_installing_again_replaces_files_and_links(tmp_path: Path) -> None:
         (["--libdir", "../lib"], "--libdir = '../lib' is not valid: "),
     ],
 )
-def test_a_wrong_place_is_named(words: list[str], said: str) -> None:
+def test_a_wrong_place_is_named(words: list[str], message: str) -> None:
     command = [ROOT / "scripts" / "c_library.py", "install", *words]
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_tools_that_are_missing_are_named(tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ def test_the_program_in_go_is_the_example_of_its_package() -> None:
     page = (ROOT / "docs" / "how-to" / "embed-in-c.md").read_text(encoding="utf-8")
     example = (ROOT / "integrations" / "go" / "example_test.go").read_text(encoding="utf-8")
     program = page.partition("```go\n")[2].partition("```")[0]
-    said = f"\t// Output: {SHOWN}}}\n"
+    output = f"\t// Output: {SHOWN}}}\n"
     assert program.replace("package main", "package fairdrop_test").replace("main()", "Example()") == example.replace(
-        said, "}\n"
+        output, "}\n"
     )
 
 
@@ -202,11 +202,11 @@ def test_bytes_of_the_page_are_those_of_the_macros(library: Installed, tmp_path:
     source.write_text(
         f"#include <stdio.h>\n#include <fairdrop.h>\nint main(void) {{ {calls} return 0; }}\n", encoding="utf-8"
     )
-    said = library.run(library.compile(source, tmp_path / "page"))
-    assert [tuple(line.split()) for line in said.splitlines()] == [tuple(row[1:]) for row in rows]
+    printed = library.run(library.compile(source, tmp_path / "page"))
+    assert [tuple(line.split()) for line in printed.splitlines()] == [tuple(row[1:]) for row in rows]
 
 
-def test_macros_bound_the_sizes_that_the_library_tells(library: Installed, tmp_path: Path) -> None:
+def test_macros_bound_the_sizes_that_the_library_reports(library: Installed, tmp_path: Path) -> None:
     """For every discipline, as the compiler evaluates them: never below, and never half as much again."""
     macros = re.findall(r"^#define FAIRDROP_(\w+)_BYTES\(limit\)", HEADER.read_text(encoding="utf-8"), re.MULTILINE)
     limits = (1, 2, 3, 4, 5, 50, 100, 300, 767, 769, 1000, 1020, 1021, 5000, 65_536, 100_000, 1_000_000, 8_000_000)
@@ -215,8 +215,8 @@ def test_macros_bound_the_sizes_that_the_library_tells(library: Installed, tmp_p
     )
     source = tmp_path / "sizes.c"
     source.write_text((HERE / "sizes.c").read_text(encoding="utf-8").replace("/* rows */", rows), encoding="utf-8")
-    said = library.run(library.compile(source, tmp_path / "sizes"))
-    assert said.split() == [name.lower() for name in macros]
+    printed = library.run(library.compile(source, tmp_path / "sizes"))
+    assert printed.split() == [name.lower() for name in macros]
 
 
 def test_the_crate_is_not_named_in_what_is_installed(library: Installed) -> None:

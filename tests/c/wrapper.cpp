@@ -15,16 +15,16 @@ static void check(bool holds, const char *what) {
     std::exit(1);
 }
 
-template <typename Call> static void refuses(Call call, fairdrop::Status status, const std::string &parameter, const char *said) {
+template <typename Call> static void refuses(Call call, fairdrop::Status status, const std::string &parameter, const char *message) {
     try {
         call();
     } catch (const fairdrop::Error &error) {
         std::cout << error.what() << '\n';
         check(error.status() == status && error.parameter() == parameter, "another error");
-        check(std::string(error.what()).find(said) != std::string::npos, said);
+        check(std::string(error.what()).find(message) != std::string::npos, message);
         return;
     }
-    check(false, said);
+    check(false, message);
 }
 
 static fairdrop::Packet packet_of(std::uint64_t flow, std::uint64_t cookie) {
@@ -64,9 +64,9 @@ static void every_discipline_keeps_its_packets_while_it_moves() {
         }
         const fairdrop::Queue queue = std::move(queues.front());
         const fairdrop::Counters counters = queue.counters();
-        check(counters.arrived.packets == 500 && counters.dropped.packets == dropped, "drops are told");
+        check(counters.arrived.packets == 500 && counters.dropped.packets == dropped, "drops are counted");
         check(counters.departed.packets == departed && departed + dropped + queue.backlog().packets == 500, "packets are kept");
-        check(counters.drawn == drawn, "draws are told");
+        check(counters.drawn == drawn, "draws are counted");
         check(asked == 0 || name == "cake" || name == "collar_hosts", "hosts are asked for where they matter");
         refuses([&queues] { (void)queues.front().backlog(); }, FAIRDROP_STATUS_NOT_READY, "", "moved from");
     }

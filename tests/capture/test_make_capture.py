@@ -98,7 +98,7 @@ def processes_naming(text: str) -> list[str]:
 
 
 def starts_of(pid: int, text: str) -> bool:
-    """Whether a process has started another of which the command line names something."""
+    """Whether a process has started another whose command line names something."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     lines = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
     return any(text.encode() in line for line in lines)

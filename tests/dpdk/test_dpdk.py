@@ -89,8 +89,8 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def disciplines(forward: Path) -> list[str]:
     """All that the message for a mistyped one names."""
-    said = run(forward, NULL, ["--discipline", "chok"]).stderr
-    return said.partition("there are ")[2].partition(";")[0].split()
+    printed = run(forward, NULL, ["--discipline", "chok"]).stderr
+    return printed.partition("there are ")[2].partition(";")[0].split()
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ def test_counters_on_a_signal(forward: Path) -> None:
         work.send_signal(signal.SIGUSR1)
         early = json.loads(work.stdout.readline())
         work.send_signal(signal.SIGTERM)
-        said, _ = work.communicate(timeout=PATIENCE_S)
-    late = json.loads(said)
+        out, _ = work.communicate(timeout=PATIENCE_S)
+    late = json.loads(out)
     assert work.returncode == 0
     for (path,) in (early["paths"], late["paths"]):
         assert_nothing_is_lost(path)

@@ -64,11 +64,11 @@ def main() -> None:
             # One at a time: no buffer on the way can be too small.
             came.append(received(receiver))
         work.send_signal(signal.SIGTERM)
-        said, _ = work.communicate(timeout=PATIENCE_S)
+        out, _ = work.communicate(timeout=PATIENCE_S)
     finally:
         late.cancel()
         work.kill()
-    print(json.dumps({"came": came, "counters": json.loads(said)}))
+    print(json.dumps({"came": came, "counters": json.loads(out)}))
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def fairdrop(tmp_path: Path) -> Runner:
 
 
 @pytest.fixture
-def tell(capsys, monkeypatch, tmp_path):
+def invoke(capsys, monkeypatch, tmp_path):
     """Runs the command in this process: exit status, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
 

@@ -78,7 +78,7 @@ def tables(text: str) -> list[Table]:
 
 @dataclass
 class Block:
-    """A fenced block: where it stands, what it is, and what is said of it."""
+    """A fenced block: its place, its language, and the remarks on it."""
 
     line: int
     language: str
@@ -172,7 +172,7 @@ class Place:
         """Exit status of a script and what a terminal shows of it."""
         path = f"{self.installed.python.parent}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", "MPLBACKEND": "agg", "COLUMNS": "100"}
-        # Go keeps what pkg-config said in another place, unless it is called differently.
+        # Go caches the output of pkg-config for another place unless the flags differ.
         environment |= {"CGO_CPPFLAGS": f"-I{self.directory}"} | self._exported
         done = subprocess.run(
             ["bash", "-e", "-c", script],

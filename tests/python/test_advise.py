@@ -16,7 +16,7 @@ import fairdrop
 from fairdrop.advise import advice as advice_module
 from fairdrop.advise import advise, campaign, trials
 from fairdrop.advise.answer import Advice
-from fairdrop.advise.candidates import USUAL, Setting, rounded_up, settings_of, told
+from fairdrop.advise.candidates import USUAL, Setting, in_words, rounded_up, settings_of
 from fairdrop.advise.judge import MARGIN, by_discipline, chosen, goes_on, standings
 from fairdrop.advise.link import Link, read_link
 from fairdrop.advise.linux import burst, commands, remark
@@ -58,7 +58,7 @@ def advice(tmp_path_factory) -> Advice:
 # The answer, and what it rests on.
 
 
-def test_the_choice_is_said_with_how_sure_it_is(advice):
+def test_the_choice_is_stated_with_its_confidence(advice):
     assert advice.choice.discipline == "fq_codel" and advice.choice.level
     assert advice.profile == "home" and advice.because == "from at most 50 flows and 300 Mb/s"
     assert advice.access == "unknown" and not advice.cut
@@ -102,7 +102,7 @@ def test_the_scenario_is_that_of_the_choice(advice):
 
 
 def test_own_disciplines_are_candidates(tmp_path):
-    """By themselves, and where they are named; Linux is told of the best that it has."""
+    """By themselves, and where they are named; for Linux the best that it has is recommended."""
 
     @fairdrop.register
     class Short(fairdrop.Discipline):
@@ -172,8 +172,8 @@ def test_one_variant_of_each_goes_first_where_time_is_short(tmp_path):
             out=tmp_path / "o", clock=lambda: 0.0,
         )  # fmt: skip
         assert [name.split()[0] for name in found.looked] == names and found.sure.level == "low"
-        said = [why for why in found.sure.why if why.startswith("there was no time (--time) for ")]
-        assert said == ([] if "codel" in names else ["there was no time (--time) for CoDel"])
+        left_out = [why for why in found.sure.why if why.startswith("there was no time (--time) for ")]
+        assert left_out == ([] if "codel" in names else ["there was no time (--time) for CoDel"])
 
 
 @pytest.mark.parametrize(("looks", "loads", "first_seed"), [(3, 1, 1), (7, 2, 1), (13, 2, 1001)])
@@ -201,7 +201,7 @@ def test_the_speed_of_a_machine_is_that_of_short_runs(monkeypatch):
         assert trials.speed(load, some[:2], threads) == pytest.approx(factor * load.effort(20))
 
 
-def test_the_time_is_told_before_it_begins(tmp_path, monkeypatch, capsys):
+def test_the_time_is_stated_before_it_begins(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(campaign, "speed", lambda *_: 1e5)
     times = iter([0.0, 0.0, *[100.0] * 50])
     small(tmp_path, disciplines=["fq_codel", "pie"], clock=lambda: next(times), progress=True)
@@ -228,7 +228,7 @@ ORDER = ["fq_codel", "cake", "fq_pie", "sfq", "pie", "choke"]
         # By more, and certainly.
         ({"choke": [1.0, 1.1, 0.9], "fq_codel": [1.3, 1.43, 1.18], "cake": [1.35, 1.4, 1.3]}, "choke"),
         ({"choke": [1.0, 1.1, 0.9], "fq_codel": [1.3, 1.43, 1.18], "cake": [1.02, 1.11, 0.93]}, "cake"),
-        # One seed, or two, tell what is half as much again.
+        # One seed, or two, separate what is half as much again.
         ({"pie": [1.0], "fq_codel": [1.4]}, "fq_codel"),
         ({"pie": [1.0], "fq_codel": [1.6]}, "pie"),
         ({"pie": [1.0, 1.0], "fq_codel": [2.0, 5.0]}, "pie"),
@@ -264,17 +264,17 @@ def test_words_do_not_contradict_the_choice(seeds):
         found = standings({Setting(name): values for name, values in zip(ORDER, wave, strict=False)})
         choice = chosen(found, ORDER)
         name = discipline_name(choice.setting.discipline)
-        said = sureness(found, choice.setting.discipline, stage, 6)
-        text = "; ".join(said.why)
+        sure = sureness(found, choice.setting.discipline, stage, 6)
+        text = "; ".join(sure.why)
         assert choice.is_level and "better" not in text
-        for clause in said.why:
+        for clause in sure.why:
             before = clause.partition(" worse than the best, by ")
             if before[1]:
                 assert seeds > 1 or "significantly" not in clause
                 assert name not in before[0] and float(before[2].split()[0]) >= 100 * MARGIN
         level = [one for one in found if one.is_level and one is not choice]
         assert all(ORDER.index(one.setting.discipline) > ORDER.index(choice.setting.discipline) for one in level)
-        assert said.level != "high" or not any(one.is_open for one in found)
+        assert sure.level != "high" or not any(one.is_open for one in found)
 
 
 def test_few_loads_or_seeds_are_no_high_sureness():
@@ -351,7 +351,7 @@ def test_transfers_that_never_end_take_the_whole_time():
 
 
 def test_a_shaper_at_the_links_rate_changes_nothing():
-    """So what is simulated, without a shaper, is what ``tc`` is told."""
+    """So the simulation, without a shaper, is that of the commands for ``tc``."""
     (setting, *_) = settings_of("cake", LINK, HOME)
     load = Load("x", LINK, HOME, unresponsive=True).scenario(20)
     plain, shaped = (
@@ -371,7 +371,7 @@ def test_a_shaper_at_the_links_rate_changes_nothing():
         (("10gbit", "100us", 20), "datacentre"), (("1gbit", "2ms", 5), "datacentre"), (("100mbit", "500us", 2), "home"),
     ],
 )  # fmt: skip
-def test_a_profile_is_told_from_the_link(link, name):
+def test_a_profile_is_derived_from_the_link(link, name):
     found, because = profile_of(read_link(*link), None)
     assert found.name == name and because.startswith("from ")
     assert profile_of(read_link(*link), "mobile") == (PROFILES["mobile"], "as asked")
@@ -449,7 +449,7 @@ def test_round_trips_far_from_the_defaults_have_their_own_interval():
     assert intervals(0.02) == [("defaults", 0.1), ("for this link", 0.02)]
     assert intervals(0.6) == [("defaults", 0.1), ("for this link", 0.6)]
     assert [rounded_up(value) for value in (0.0123, 0.6, 1.0, 99.1)] == [0.013, 0.6, 1.0, 100]
-    assert told({"target": 0.005, "min_th": 15.0}) == "target 5 ms, min_th 15"
+    assert in_words({"target": 0.005, "min_th": 15.0}) == "target 5 ms, min_th 15"
 
 
 def test_links_as_people_write_them():
@@ -458,7 +458,7 @@ def test_links_as_people_write_them():
     assert str(read_link("100mbit", "50ms", 5)) == "100 Mb/s, round trips of 50 ms, 5 flows"
 
 
-# What Linux is told.
+# Commands for Linux.
 
 
 @pytest.mark.parametrize("packets", [2, 5, 12, 15, 100, 1000])
@@ -527,7 +527,7 @@ def test_what_is_marked_is_marked_in_the_simulation():
         assert queue[tables.get(name, name)]["ecn"] is True, name
 
 
-def test_a_target_of_a_slow_link_is_told_to_tc():
+def test_a_target_of_a_slow_link_is_passed_to_tc():
     assert lines_of("fq_codel", Link(1_000_000, 0.05, 0.05, 2))[-1].endswith(" fq_codel target 18ms interval 180ms")
 
 
@@ -536,7 +536,7 @@ def test_who_is_not_in_linux_says_so():
     assert remark("afd") == "Linux has no AFD; switches have" and remark("fred") == "Linux has no such qdisc"
 
 
-def tc_says(line):
+def tc_output(line):
     """Exit status of tc in a network namespace of its own: its parser refuses with 1, the kernel with 2."""
     words = line.replace("DEV", "lo").replace("ifb0", "lo").split()
     done = subprocess.run(["unshare", "-rn", *words], capture_output=True, text=True, timeout=60, check=False)
@@ -547,7 +547,7 @@ def test_tc_takes_the_commands():
     """Every line of every candidate of every profile over every access; wrong words are noticed before the kernel."""
     if shutil.which("tc") is None or shutil.which("unshare") is None:
         pytest.skip("there is no tc here (Debian package iproute2)")
-    if tc_says("tc qdisc replace dev DEV root pfifo limit 10")[0] != 0:
+    if tc_output("tc qdisc replace dev DEV root pfifo limit 10")[0] != 0:
         pytest.skip("no network namespaces here (unshare --map-root-user --net)")
     links = [LINK, Link(1_000_000, 0.05, 0.05, 2), Link(10_000_000_000, 1e-4, 1e-4, 20)]
     lines = {
@@ -562,10 +562,10 @@ def test_tc_takes_the_commands():
     shapes = {"".join("0" if letter.isdigit() else letter for letter in line): line for line in lines}
     assert len(shapes) > 50
     for line in shapes.values():
-        status, said = tc_says(line)
-        assert status in (0, 2), f"{line}: {said}"
+        status, message = tc_output(line)
+        assert status in (0, 2), f"{line}: {message}"
     for name in ("fq_codel", "cake", "red", "sfq"):
-        assert tc_says(f"{lines_of(name)[-1]} nonsense 3")[0] == 1
+        assert tc_output(f"{lines_of(name)[-1]} nonsense 3")[0] == 1
 
 
 # What is refused, and the command.

@@ -131,13 +131,13 @@ def test_advice_is_what_is_published(situation, tmp_path, monkeypatch):
         *situation.link, out=tmp_path / "o", time="30s" if LONG else "3s", clock=lambda: 0.0, **situation.more
     )
     choice = found.choice
-    told = f"{choice.told}: {'; '.join(found.sure.why)}"
-    assert choice.discipline in situation.answers, f"{told}; {situation.source}"
-    assert choice.parameters.get("interval", 1e9) >= situation.interval_s, told
-    assert choice.parameters.get("target", 1e9) >= situation.target_s, told
+    advice = f"{choice.told}: {'; '.join(found.sure.why)}"
+    assert choice.discipline in situation.answers, f"{advice}; {situation.source}"
+    assert choice.parameters.get("interval", 1e9) >= situation.interval_s, advice
+    assert choice.parameters.get("target", 1e9) >= situation.target_s, advice
     lines = [line for command in choice.commands for line in command.lines]
     assert any(situation.words.get(choice.discipline, "") in line for line in lines), lines
-    # Nothing that is said contradicts the choice.
+    # No statement contradicts the choice.
     assert choice.level and found.sure.level != "none"
 
 

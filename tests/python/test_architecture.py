@@ -102,7 +102,7 @@ def test_rust_tests_are_one_program(root, crate):
 
 
 def test_a_circle_is_found():
-    """The finder itself, on what it must tell apart."""
+    """The finder itself, on imports that it must distinguish."""
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": {"f"}, "f": set()}) == [["a", "b", "c"]]
     assert circles({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set()}) == []
 

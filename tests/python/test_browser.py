@@ -52,15 +52,15 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(chromium: Any, pages: dict[str, Path]) -> Iterator[Callable[..., Any]]:
-    """Opens a report; at the end, nothing may have been said on the console or asked of another address."""
-    contexts, said, asked = [], [], []
+    """Opens a report; at the end, the console must be empty and no other address requested."""
+    contexts, messages, asked = [], [], []
 
     def go(name: str, width: int = 1280, **options: Any) -> Any:
         context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(pages[name].as_uri())
         return page
@@ -68,7 +68,7 @@ def visit(chromium: Any, pages: dict[str, Path]) -> Iterator[Callable[..., Any]]
     yield go
     for context in contexts:
         context.close()
-    assert said == []
+    assert messages == []
     assert {url.rpartition("/")[2] for url in asked} <= {path.name for path in pages.values()}
     assert all(url.startswith("file:") for url in asked)
 

@@ -90,8 +90,8 @@ def test_independent_windows_are_not_synchronised():
 def series(values, name="p0", start=0.0):
     averages = values if name == "red_avg" else [None] * len(values)
     internals = {} if name == "red_avg" else {name: values}
-    told = {"t_s": [float(t) for t in range(len(values))], "red_avg": averages, "internals": internals}
-    queue = {"name": "q", "discipline": "choke", "series": told}
+    recorded = {"t_s": [float(t) for t in range(len(values))], "red_avg": averages, "internals": internals}
+    queue = {"name": "q", "discipline": "choke", "series": recorded}
     return {"link": "q", "measured_from_s": start, "queues": [queue]}
 
 
@@ -122,11 +122,11 @@ def test_values_that_settle_by_hand():
 def queue(discipline="choke", flows=4, longest=30, limit=100, **more):
     total = {"drawn": 90, "most_draws": 3, "compared": 60, "leaked": 20, "arrived": {"packets": 120}, **more}
     velocity = [{"leaked": 0}, {"leaked": 5}, {"leaked": 15}]
-    told = {
+    described = {
         "name": "q", "discipline": discipline, "limit_packets": limit, "max_packets": longest, "total": total,
         "flows": [{}] * flows, "velocity": velocity,
     }  # fmt: skip
-    return {"link": "q", "queues": [told]}
+    return {"link": "q", "queues": [described]}
 
 
 def test_operations_by_hand():
@@ -170,12 +170,12 @@ def test_operations_of_a_simulation(headline):
 
 
 def test_groups_by_hand():
-    def told(name, bps, dropped, timeouts):
+    def group(name, bps, dropped, timeouts):
         return {"name": name, "flows": 2, "throughput_bps": bps, "drop_fraction": dropped, "timeouts": timeouts}
 
     run = {
         "measured_from_s": 10.0, "measured_to_s": 60.0,
-        "groups": [told("a", 10.0, 0.1, 3), told("b", 40.0, 0.0, 0), told("c", 160.0, 0.4, 8)],
+        "groups": [group("a", 10.0, 0.1, 3), group("b", 40.0, 0.0, 0), group("c", 160.0, 0.4, 8)],
     }  # fmt: skip
     assert drop_ratio(run, "c", "a") == pytest.approx(4.0)
     assert drop_ratio(run, "a", "b") is None
@@ -198,22 +198,22 @@ def test_sides_of_the_fewest_flows():
     )
 
     def asked(**bounds):
-        parts, told = minimum_flows_side(data, "below", 0.1, 20, **bounds)
-        return [part.state() for part in parts], told
+        parts, measured = minimum_flows_side(data, "below", 0.1, 20, **bounds)
+        return [part.state() for part in parts], measured
 
     assert asked(to_factor=0.5, low=0.4) == ([HOLDS], "0.5 to 0.5 at 1 point")
     assert asked(to_factor=1.0, low=0.4)[0] == [HOLDS, FAILS]
     assert asked(from_factor=1.5, high=0.02)[0] == [HOLDS, HOLDS]
     assert asked(from_factor=1.5, high=0.01) == ([FAILS, HOLDS], "0 to 0.02 at 2 points")
-    with pytest.raises(ValueError, match="no point of below has so many flows"):
+    with pytest.raises(ValueError, match="no point of below has that number of flows"):
         asked(from_factor=100)
 
 
 def test_one_in_so_many():
     data = Data(Row("choke", {"flows": flows}, "m", (value,), exact=True) for flows, value in ((10, 11.0), (20, 4.0)))
     assert [part.state() for part in one_in(data, "m", "choke", "flows", [10], 0.11, 100.0)[0]] == [HOLDS]
-    parts, told = one_in(data, "m", "choke", "flows", [10, 20], 0.11, 100.0)
-    assert [part.state() for part in parts] == [HOLDS, FAILS] and told == "0.8 to 1.1 times one over flows"
+    parts, measured = one_in(data, "m", "choke", "flows", [10, 20], 0.11, 100.0)
+    assert [part.state() for part in parts] == [HOLDS, FAILS] and measured == "0.8 to 1.1 times one over flows"
 
 
 # Designs, and which parameters matter.
@@ -316,7 +316,7 @@ def test_partial_rank_correlations_against_two_regressions():
 
 
 def test_intervals_of_partial_rank_correlations_hold_nothing_as_often_as_they_say():
-    """An outcome that goes with none of three parameters: 95 % of the intervals hold 0, within what 600 trials tell."""
+    """An outcome independent of three parameters: 95 % of the intervals hold 0, within the error of 600 trials."""
     rng = random.Random(7)
     inside = 0
     for _ in range(600):
@@ -325,7 +325,7 @@ def test_intervals_of_partial_rank_correlations_hold_nothing_as_often_as_they_sa
     assert 0.925 < inside / 600 < 0.975
 
 
-def test_what_cannot_be_told_is_refused():
+def test_what_cannot_be_decided_is_refused():
     columns = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "b": [2.0, 1.0, 4.0, 3.0, 6.0, 5.0]}
     assert rank_sensitivity(columns, [1.0, 2.0, 3.0, 4.0, 6.0, 5.0]).points == 6
     for change, message in (
@@ -346,8 +346,8 @@ def test_claims_about_what_matters():
         rows.append(Row("choke", at, "share", (load - 0.2 * limit, load - 0.2 * limit + 0.01 * rng.random())))
     data = Data(rows)
     assert sensitivity_of(data, "share", "choke").correlations["load"].value > 0.9
-    state, told = matters(data, "share", "choke", ["load"], least=0.8)
-    assert state == HOLDS and told.startswith("load 0.9")
+    state, listed = matters(data, "share", "choke", ["load"], least=0.8)
+    assert state == HOLDS and listed.startswith("load 0.9")
     assert matters(data, "share", "choke", ["load"], most=0.3)[0] == FAILS
     noise = sensitivity_of(data, "share", "choke").correlations["noise"]
     assert noise.least == 0.0
@@ -378,8 +378,8 @@ def test_the_command_of_a_fifo(capsys):
 
     asked = ["model", "fifo", "--capacity", "125", "--tcp-flows", "32", "--delay", "0.1", "--udp-rate", "125"]
     assert main([*asked, "--buffer", "300"]) == 0
-    told = capsys.readouterr().out
-    assert "queue 300.0 packets, wait 2400.0 ms, the buffer is full" in told
+    out = capsys.readouterr().out
+    assert "queue 300.0 packets, wait 2400.0 ms, the buffer is full" in out
     assert main([*asked, "--min-th", "20", "--max-th", "520", "--max-p", "0.5"]) == 0
     assert "RED drops 23.45 %" in capsys.readouterr().out
     for wrong, message in (

@@ -40,7 +40,7 @@ FAST = ["4.4", "5.3", "6"]
 
 @pytest.fixture(scope="module")
 def card(tmp_path_factory):
-    """Three sections under two disciplines, of which the answers are known."""
+    """Three sections under two disciplines whose results are known."""
     folder = tmp_path_factory.mktemp("characterize") / "out"
     return characterize(["droptail", "fq_codel"], out=folder, sections=FAST, seeds=2)
 
@@ -271,7 +271,7 @@ def test_section_4_6_is_each_discipline_alone_and_under_a_scheduler(card):
 # Files.
 
 
-def test_the_page_tells_how_many_runs_there_are(root):
+def test_the_page_states_the_number_of_runs(root):
     page = (root / "docs" / "how-to" / "characterize.md").read_text(encoding="utf-8")
     names = campaign._disciplines(None)
     assert f"| profile | seeds | runs of {len(names)} disciplines and forms |" in page
@@ -322,16 +322,16 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
     while os.path.getsize(tmp_path / "o" / "store.sqlite-wal") < 50_000 and time.monotonic() < deadline:
         time.sleep(0.05)
     work.send_signal(signal.SIGINT)
-    _, told = work.communicate(timeout=120)
-    assert work.returncode == 130, told
-    assert "incomplete; what was finished is kept" in told
-    assert "Traceback" not in told
+    _, err = work.communicate(timeout=120)
+    assert work.returncode == 130, err
+    assert "incomplete; what was finished is kept" in err
+    assert "Traceback" not in err
     found = read_scorecard(tmp_path / "o")
     assert not found.complete and found.rows
     assert found.about["computed"] > 0
 
 
-def test_the_report_opens_and_tells_it_all(card, tmp_path):
+def test_the_report_opens_and_shows_it_all(card, tmp_path):
     card.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "TCP beside UDP / its fair share" in page and "FQ-CoDel" in page
@@ -383,8 +383,8 @@ def test_the_command(fairdrop, tmp_path):
     found = json.loads(again.stdout)
     assert found["computed"] == 0 and found["rows"][0]["trial"] == "5.4-background"
     bursts = fairdrop("characterize", "droptail", "--sections", "7.2", "--seeds", "1")
-    told = [line.removeprefix("7.2").strip().split("  ")[0] for line in bursts.stdout.splitlines()[1:6]]
-    assert len(set(told)) == 5 and "dropped of bursts of 40, % (Bursts, case III: web, video and UDP)" in told
+    measures = [line.removeprefix("7.2").strip().split("  ")[0] for line in bursts.stdout.splitlines()[1:6]]
+    assert len(set(measures)) == 5 and "dropped of bursts of 40, % (Bursts, case III: web, video and UDP)" in measures
     by_commas = fairdrop("characterize", "red,codel", "--sections", "5.4", "--seeds", "1")
     assert "2 runs, 1 of them simulated now" in by_commas.stdout
     wrong = fairdrop("characterize", "redd")
@@ -443,6 +443,6 @@ def test_the_page_has_every_discipline_and_trial(root):
     assert found <= pages and len(found) >= 26
     # What came after the stored runs is named on the page, until `make characterize` adds it.
     page = (root / "docs" / "reference" / "characterization.md").read_text(encoding="utf-8")
-    told = page.partition("Not here, as they came after these runs: ")[2].partition("\n")[0]
-    assert {name.strip("`.") for name in told.split(", ") if name} == pages - found
+    missing = page.partition("Not here, as they came after these runs: ")[2].partition("\n")[0]
+    assert {name.strip("`.") for name in missing.split(", ") if name} == pages - found
     assert {row.trial for row in rows} == {*trials(), SENSITIVITY.name}

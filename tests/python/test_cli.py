@@ -113,38 +113,38 @@ def test_list_names_everything_with_units_defaults_and_sources(fairdrop):
     assert fairdrop("list", "tea").returncode == 2
 
 
-def test_list_has_a_line_for_each_and_list_name_the_rest(tell, root):
-    listed = json.loads(tell("list", "--json")[1])
+def test_list_has_a_line_for_each_and_list_name_the_rest(invoke, root):
+    listed = json.loads(invoke("list", "--json")[1])
     disciplines, transports = listed["disciplines"], listed["transports"]
-    lines = tell("list")[1].partition("\nScenarios ")[0].splitlines()
+    lines = invoke("list")[1].partition("\nScenarios ")[0].splitlines()
     assert len(lines) < len(disciplines) + len(transports) + 25
     families = {entry["family"] for entry in disciplines}
     assert families < set(lines)
     for entry in [*disciplines, *transports]:
         (line,) = (line for line in lines if line.split()[:1] == [entry["name"]])
         assert line.endswith(entry["doc"]), "what is piped is not cut"
-        text = tell("list", entry["name"])[1]
-        for told in (entry["title"], entry["source"], *(parameter["doc"] for parameter in entry["parameters"])):
-            assert told in text
+        text = invoke("list", entry["name"])[1]
+        for part in (entry["title"], entry["source"], *(parameter["doc"] for parameter in entry["parameters"])):
+            assert part in text
         (page,) = (line.split()[1] for line in text.splitlines() if line.startswith("page "))
         assert (root / page).is_file()
 
 
-def test_on_a_terminal_no_line_of_a_list_is_longer_than_it(tell, monkeypatch):
+def test_on_a_terminal_no_line_of_a_list_is_longer_than_it(invoke, monkeypatch):
     monkeypatch.setattr("fairdrop.terminal.Stream.isatty", lambda _stream: True)
     monkeypatch.setenv("COLUMNS", "60")
     for words in (["list"], ["list", "red"]):
-        out = tell(*words)[1]
+        out = invoke(*words)[1]
         assert max(map(len, out.splitlines())) == 60
-    assert "…" in tell("list")[1]
+    assert "…" in invoke("list")[1]
 
 
-def test_extensions_are_listed_apart(tell):
-    assert tell("new", "discipline", "mine")[0] == tell("new", "congestion-control", "my_tcp")[0] == 0
+def test_extensions_are_listed_apart(invoke):
+    assert invoke("new", "discipline", "mine")[0] == invoke("new", "congestion-control", "my_tcp")[0] == 0
     words = ("--parts", "mine/mine.py", "--extension", "my_tcp/my_tcp.py")
-    own = tell("list", *words)[1].partition("Extensions\n")[2]
+    own = invoke("list", *words)[1].partition("Extensions\n")[2]
     assert [line.split()[0] for line in own.splitlines()[:2]] == ["mine", "my_tcp"]
-    assert tell("list", *words, "mine")[0] == 0
+    assert invoke("list", *words, "mine")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,10 @@ class Cluster:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.stack = stack
         self.folder = folder
-        told = folder / "scheduler.json"
-        self.start("dask_scheduler", "--scheduler-file", told, "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        wait_for(told.exists, "the scheduler")
-        self.address = distributed.Client(scheduler_file=str(told)).scheduler.address
+        file = folder / "scheduler.json"
+        self.start("dask_scheduler", "--scheduler-file", file, "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        wait_for(file.exists, "the scheduler")
+        self.address = distributed.Client(scheduler_file=str(file)).scheduler.address
         self.workers = [self.worker() for _ in range(2)]
 
     def worker(self) -> subprocess.Popen[bytes]:
@@ -156,7 +156,7 @@ def test_a_worker_with_another_fairdrop_is_refused():
         cluster.run_task("0.0.0-other", [])
 
 
-def test_no_scheduler_is_told(scenario, tmp_path, monkeypatch):
+def test_no_scheduler_is_reported(scenario, tmp_path, monkeypatch):
     import dask
 
     with (
@@ -166,7 +166,7 @@ def test_no_scheduler_is_told(scenario, tmp_path, monkeypatch):
         fairdrop.sweep(scenario, axes=AXES, out=tmp_path / "o", dask="tcp://127.0.0.1:9")
 
 
-def test_an_address_that_is_none_is_told_at_once(scenario, tmp_path, monkeypatch):
+def test_an_address_that_is_none_is_reported_at_once(scenario, tmp_path, monkeypatch):
     """Without a client, which would complain when it is thrown away."""
     monkeypatch.delattr(distributed.Client, "__init__")
     with pytest.raises(OSError, match=r"no scheduler answers \(missing port number.*valid: such as tcp://host:8786"):
@@ -175,7 +175,7 @@ def test_an_address_that_is_none_is_told_at_once(scenario, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (RuntimeError("a worker has fairdrop 1"), "dask: a worker has fairdrop 1"),
         (distributed.client.FutureCancelledError("key", "lost"), "dask: the scheduler has gone; what was finished"),
@@ -185,10 +185,10 @@ def test_an_address_that_is_none_is_told_at_once(scenario, tmp_path, monkeypatch
         ),
     ],
 )
-def test_a_cluster_that_fails_is_told(error, told):
+def test_a_cluster_that_fails_is_reported(error, message):
     class Future:
         def result(self):
             raise error
 
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         cluster._Sender(None, None)._take_back(Future())

@@ -45,26 +45,26 @@ def test_every_command_that_simulates_takes_a_first_seed():
     assert having >= {parser.prog.split()[1] for parser in commands() if "--seeds" in parser._option_string_actions}
 
 
-def test_seed_is_the_seed_and_not_the_number_of_seeds(tell, headline):
-    status, out, _ = tell("run", headline, "--seed", "10", "--json", "--quiet", *SHORT)
+def test_seed_is_the_seed_and_not_the_number_of_seeds(invoke, headline):
+    status, out, _ = invoke("run", headline, "--seed", "10", "--json", "--quiet", *SHORT)
     assert status == 0
     assert [run["seed"] for run in json.loads(out)["runs"]] == [10]
-    _, out, _ = tell("run", headline, "--seed", "10", "--seeds", "2", "--json", "--quiet", *SHORT)
+    _, out, _ = invoke("run", headline, "--seed", "10", "--seeds", "2", "--json", "--quiet", *SHORT)
     assert [run["seed"] for run in json.loads(out)["runs"]] == [10, 11]
-    _, other, _ = tell("run", headline, "--set", "seed=10", "--json", "--quiet", *SHORT)
+    _, other, _ = invoke("run", headline, "--set", "seed=10", "--json", "--quiet", *SHORT)
     assert json.loads(out)["runs"][0] == json.loads(other)["runs"][0]
 
 
-def test_a_replay_takes_a_seed(tell, tmp_path):
+def test_a_replay_takes_a_seed(invoke, tmp_path):
     (tmp_path / "c.pcap").write_bytes(pcap([packet(number * 1_000_000, 500, 1) for number in range(50)]))
-    _, out, _ = tell("replay", "c.pcap", "--seed", "7", "--seeds", "2", "--json", "--quiet")
+    _, out, _ = invoke("replay", "c.pcap", "--seed", "7", "--seeds", "2", "--json", "--quiet")
     assert [run["seed"] for run in json.loads(out)["runs"]] == [7, 8]
 
 
-def test_a_sweep_takes_a_seed(tell, headline, tmp_path):
+def test_a_sweep_takes_a_seed(invoke, headline, tmp_path):
     fields = f'base = "{headline}"\nsettings = ["duration=2s", "warm_up=1s"]\nseeds = 2\n'
     (tmp_path / "s.toml").write_text(f'{fields}[axes]\n"queue.limit" = ["400p"]\n')
-    assert tell("sweep", "s.toml", "--seed", "5", "--out", "o", "--quiet")[0] == 0
+    assert invoke("sweep", "s.toml", "--seed", "5", "--out", "o", "--quiet")[0] == 0
     from fairdrop import read_sweep
 
     assert sorted(set(read_sweep(tmp_path / "o").columns("seed").column("seed"))) == [5, 6]
@@ -80,8 +80,8 @@ def test_a_reproduction_has_the_seeds_that_were_asked_for():
     assert identity(one, Order(seeds=3, seed=5)) != identity(one, Order(seeds=3))
 
 
-def test_two_ways_to_give_a_seed_are_refused(tell, headline):
-    status, _, err = tell("run", headline, "--seed", "1", "--set", "seed=2")
+def test_two_ways_to_give_a_seed_are_refused(invoke, headline):
+    status, _, err = invoke("run", headline, "--seed", "1", "--set", "seed=2")
     assert status == 2
     assert "--seed 1 is given together with --set seed=2" in err
 
@@ -111,16 +111,16 @@ def test_two_ways_to_give_a_seed_are_refused(tell, headline):
         (["run", "x.toml", "--seeds", "9" * 5000], ["--seeds", "a whole number from 1 to 1000000"]),
     ],
 )  # fmt: skip
-def test_wrong_words_are_answered_with_what_was_meant_and_the_usage(tell, words, expected):
-    status, out, err = tell(*words)
+def test_wrong_words_are_answered_with_what_was_meant_and_the_usage(invoke, words, expected):
+    status, out, err = invoke(*words)
     assert (status, out) == (2, "")
     for text in expected:
         assert text in err, err
 
 
 @pytest.mark.parametrize("words", [[], ["model"], ["conformance"]])
-def test_a_command_that_only_has_commands_shows_its_help(tell, words):
-    status, out, err = tell(*words)
+def test_a_command_that_only_has_commands_shows_its_help(invoke, words):
+    status, out, err = invoke(*words)
     assert (status, err) == (0, "")
     assert out.startswith(" ".join(["usage: fairdrop", *words]))
     assert "commands:" in out or "models:" in out
@@ -141,26 +141,26 @@ def test_a_misspelt_name_is_found(word, meant):
 
 
 @pytest.mark.parametrize("name", ["fq-codel", "FQ_CoDel", " FQ-CODEL "])
-def test_disciplines_are_known_however_they_are_spelt(tell, headline, name):
-    status, out, err = tell("compare", headline, "--disciplines", f"{name},CHOKe", "--json", "--quiet", *SHORT)
+def test_disciplines_are_known_however_they_are_spelt(invoke, headline, name):
+    status, out, err = invoke("compare", headline, "--disciplines", f"{name},CHOKe", "--json", "--quiet", *SHORT)
     assert status == 0, err
     assert [run["discipline"] for run in json.loads(out)["runs"]] == ["fq_codel", "choke"]
-    assert tell("list", name)[1] == tell("list", "fq_codel")[1]
+    assert invoke("list", name)[1] == invoke("list", "fq_codel")[1]
 
 
-def test_settings_too_know_names_however_they_are_spelt(tell, headline):
+def test_settings_too_know_names_however_they_are_spelt(invoke, headline):
     words = ("--set", "queue.discipline=FQ-CoDel", "--set", "groups.tcp.transport=NewReno")
-    status, out, err = tell("run", headline, *words, "--json", "--quiet", *SHORT)
+    status, out, err = invoke("run", headline, *words, "--json", "--quiet", *SHORT)
     assert status == 0, err
     scenario = json.loads(out)["scenario"]
     assert scenario["queue"]["discipline"] == "fq_codel"
     assert "newreno" in json.dumps(scenario["groups"])
 
 
-def test_an_own_part_is_known_however_it_is_spelt(tell, headline):
-    assert tell("new", "discipline", "my_fifo")[0] == 0
+def test_an_own_part_is_known_however_it_is_spelt(invoke, headline):
+    assert invoke("new", "discipline", "my_fifo")[0] == 0
     words = ("--parts", "my_fifo/my_fifo.py", "--disciplines", "My-FIFO", "--json", "--quiet", *SHORT)
-    status, out, err = tell("compare", headline, *words)
+    status, out, err = invoke("compare", headline, *words)
     assert status == 0, err
     assert {run["discipline"] for run in json.loads(out)["runs"]} == {"my_fifo"}
 
@@ -175,10 +175,10 @@ def test_an_own_part_is_known_however_it_is_spelt(tell, headline):
         ('[stop]\nmeasure = "share"\nrelative = 0.1\ngroup = "utp"\n[axes]\n"queue.limit" = ["400p"]', "udp"),
     ],
 )  # fmt: skip
-def test_a_study_says_what_was_meant(tell, headline, tmp_path, study, meant):
+def test_a_study_says_what_was_meant(invoke, headline, tmp_path, study, meant):
     base = "" if study.startswith("bas ") else f'base = "{headline}"\n'
     (tmp_path / "s.toml").write_text(base + study)
-    status, _, err = tell("sweep", "s.toml", "--out", "o")
+    status, _, err = invoke("sweep", "s.toml", "--out", "o")
     assert status == 2
     assert f"(did you mean {meant}?)" in err
     assert not (tmp_path / "o").exists()

@@ -21,8 +21,8 @@ def completed(script: str, *words: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_bash_completes_commands_options_and_names(tell):
-    status, script, err = tell("completions", "bash")
+def test_bash_completes_commands_options_and_names(invoke):
+    status, script, err = invoke("completions", "bash")
     assert (status, err) == (0, "")
     assert {"run", "compare", "reproduce", "report"} <= completed(script, "fairdrop", "")
     assert completed(script, "fairdrop", "repl") == {"replay"}
@@ -34,8 +34,8 @@ def test_bash_completes_commands_options_and_names(tell):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_scripts_are_those_of_their_shells(tell, shell, tmp_path):
-    status, script, _ = tell("completions", shell)
+def test_scripts_are_those_of_their_shells(invoke, shell, tmp_path):
+    status, script, _ = invoke("completions", shell)
     assert status == 0
     assert "--disciplines" in script or "disciplines" in script
     if shutil.which(shell) is None:
@@ -44,7 +44,7 @@ def test_scripts_are_those_of_their_shells(tell, shell, tmp_path):
     subprocess.run([shell, "-n", str(tmp_path / "script")], check=True)
 
 
-def test_another_shell_is_refused(tell):
-    status, _, err = tell("completions", "bsh")
+def test_another_shell_is_refused(invoke):
+    status, _, err = invoke("completions", "bsh")
     assert status == 2
     assert "'bsh' is not valid (did you mean bash?); valid: bash, zsh, fish" in err

@@ -162,14 +162,14 @@ def test_the_example_passes(check, example, arguments):
     assert sum(result == "passed" for result, _ in results) >= 24
 
 
-def test_a_probability_that_equals_the_coin_keeps_the_packet(check, mutated, vectors):
-    """`<=` for `<`: the first coin that is exactly the probability."""
+def test_a_probability_that_equals_the_draw_keeps_the_packet(check, mutated, vectors):
+    """`<=` for `<`: the first random draw that equals the probability."""
     wrong = mutated('numbers.unit("early_drop") < self', 'numbers.unit("early_drop") <= self')
     event, text = first_divergence(check(wrong, options=only("red", "independent")))
 
     def equal(event):
-        coins = event.get("random", {}).get("early_drop")
-        return coins and unit(coins[0]) == 0.5 * (event["outcome"]["internals"]["avg"] - 4) / 4
+        draws = event.get("random", {}).get("early_drop")
+        return draws and unit(draws[0]) == 0.5 * (event["outcome"]["internals"]["avg"] - 4) / 4
 
     assert event == next(e["event"] for e in events_of(vectors, "red/independent") if equal(e))
     assert "dropped: expected [], got [[" in text
@@ -219,11 +219,11 @@ def test_a_candidate_counted_from_the_tail_is_another(check, mutated, vectors):
     assert "compared: expected [" in text
 
 
-def test_the_number_of_draws_is_checked_or_said_not_to_be(check, example, mutated, program, vectors):
+def test_the_number_of_draws_is_checked_or_reported_unchecked(check, example, mutated, program, vectors):
     """A program that wants two candidates for one, and stops when the picks run out."""
     options = only("choke", "basic")
     unchecked = r"; the number of draws was not checked at \d+ events\n"
-    told = "1 vector passed without a check of how many candidates were drawn"
+    uncounted = "1 vector passed without a check of how many candidates were drawn"
     wrong = mutated("missing = min(self.candidates,", "missing = min(self.candidates + 1,")
     _, text = first_divergence(check(wrong, options=options))
     assert re.search(r"compared: expected \[\d+\], got \[\d+, -1\]", text)
@@ -238,7 +238,7 @@ def test_the_number_of_draws_is_checked_or_said_not_to_be(check, example, mutate
     done = check(program(silent), options=options)
     assert done.returncode == 0, done.stdout
     assert re.search(unchecked, done.stdout)
-    assert told in done.stderr
+    assert uncounted in done.stderr
     events = sum("picks" in event for event in events_of(vectors, "choke/basic"))
     assert f"at {events} events" in done.stdout
 
@@ -364,7 +364,7 @@ def test_declined_vectors_are_skipped_but_something_must_pass(check, program):
 
 
 @pytest.mark.parametrize(
-    "text, told",
+    "text, expected",
     [
         ("import sys; sys.exit('out of ideas')", "ended with status 1 and left no answer to event 0"),
         ("import os; os.abort()", "was killed by signal 6"),
@@ -378,32 +378,32 @@ def test_declined_vectors_are_skipped_but_something_must_pass(check, program):
         (READS_ALL + "sys.stdout.flush(); import time; time.sleep(60)", "did not end within 1 s after the last event"),
     ],
 )  # fmt: skip
-def test_programs_that_do_not_answer_as_they_should(check, program, text, told):
+def test_programs_that_do_not_answer_as_they_should(check, program, text, expected):
     # Only those that hang are cut off soon: another may take its time on a busy machine.
-    done = check(program(text), options=only("droptail", "basic"), timeout="1" if "within 1 s" in told else "60")
+    done = check(program(text), options=only("droptail", "basic"), timeout="1" if "within 1 s" in expected else "60")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert told in done.stdout
+    assert expected in done.stdout
 
 
-def test_what_a_program_said_before_it_died_is_shown(check, program):
+def test_errors_of_a_program_that_died_are_shown(check, program):
     done = check(program("import sys; sys.exit('out of ideas')"), options=only("droptail", "basic"))
     assert "out of ideas" in done.stdout
 
 
 def test_bad_input(fairdrop, vectors, tmp_path):
-    def told(*words):
+    def refusal(*words):
         done = fairdrop("conformance", *words)
         assert done.returncode == 2, done.stdout
         return done.stderr
 
-    assert "there are no vectors of 'nothing'" in told("list", "--vectors", vectors, "--discipline", "nothing")
-    assert "there is no vector 'nothing'" in told("list", "--vectors", vectors, "--case", "nothing")
-    assert "is not a folder" in told("run", "--vectors", tmp_path / "nothing")
-    assert "cannot be started" in told("check", "--vectors", vectors, "--", "./no-such-program")
-    assert "PROGRAM" in told("check", "--vectors", vectors)
+    assert "there are no vectors of 'nothing'" in refusal("list", "--vectors", vectors, "--discipline", "nothing")
+    assert "there is no vector 'nothing'" in refusal("list", "--vectors", vectors, "--case", "nothing")
+    assert "is not a folder" in refusal("run", "--vectors", tmp_path / "nothing")
+    assert "cannot be started" in refusal("check", "--vectors", vectors, "--", "./no-such-program")
+    assert "PROGRAM" in refusal("check", "--vectors", vectors)
     (tmp_path / "red").mkdir()
     (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/1", "events": 0}\n')
-    assert "this command reads 'fairdrop/conformance/2'" in told("list", "--vectors", tmp_path)
+    assert "this command reads 'fairdrop/conformance/2'" in refusal("list", "--vectors", tmp_path)
 
 
 @pytest.mark.parametrize(

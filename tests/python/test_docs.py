@@ -294,7 +294,7 @@ def test_outputs_are_compared_line_by_line(shown, printed, equal):
 
 
 def test_numbers_that_grow_are_those_of_today():
-    """Counts of disciplines, vectors and experiments, where a page tells them."""
+    """Counts of disciplines, vectors and experiments, where a page states them."""
     own = [entry for entry in fairdrop.catalogue()["disciplines"] if not entry["form_of"]]
     today = {
         r"(\d+) (?:queue )?disciplines\*?\*?": len(own),
@@ -310,9 +310,9 @@ def test_numbers_that_grow_are_those_of_today():
         text = path.read_text(encoding="utf-8")
         for pattern, count in today.items():
             if WRITE:
-                text = re.sub(pattern, lambda told, count=count: told[0].replace(told[1], str(count), 1), text)
+                text = re.sub(pattern, lambda match, count=count: match[0].replace(match[1], str(count), 1), text)
                 path.write_text(text, encoding="utf-8")
-            for told in re.findall(pattern, text):
-                assert int(told) == count, f"{path.name}: {told} where there are {count}: {pattern}; make generate"
+            for seen in re.findall(pattern, text):
+                assert int(seen) == count, f"{path.name}: {seen} where there are {count}: {pattern}; make generate"
                 found += 1
     assert found >= 3

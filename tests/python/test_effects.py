@@ -122,7 +122,7 @@ def test_the_others_have_theirs_from_their_bound_on(ratio, where):
         (0.0, 0.09, SHUT_OUT), (0.05, 0.5, BELOW), (0.2, 0.6, BELOW), (-0.1, 1.1, UNDECIDED),
     ],
 )  # fmt: skip
-def test_an_interval_across_a_bound_tells_nothing(low, high, where):
+def test_an_interval_across_a_bound_decides_nothing(low, high, where):
     assert place(Estimate((low + high) / 2, (high - low) / 2, 3)) == where
 
 
@@ -162,7 +162,7 @@ def test_a_sender_is_held_only_with_its_share_the_others_and_the_link():
 
 
 FAIR_SHARE = "; its fair share is 25.0 % of the link."
-SAID = {
+SENTENCES = {
     "held": (
         {"sfq": even(0.26)},
         "SFQ holds the greedy sender udp[0] to 26.0 % of the link, near its fair share (25.0 %), and the other 3 flows "
@@ -189,9 +189,9 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_what_is_said_of_one_discipline(name):
-    cases, sentence = SAID[name]
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_statement_about_one_discipline(name):
+    cases, sentence = SENTENCES[name]
     assert report.verdict(document(cases)) == sentence
 
 
@@ -254,8 +254,8 @@ def test_the_order_is_fair_shares_then_use_then_wait():
     assert [effect.discipline for effect in found.found] == ["drr", "sfq", "fq", "choke", "red", "codel", "cebinae"]
 
 
-def test_an_interval_across_a_bound_is_said():
-    """Shares of 0.32 to 0.40 with a fair share of 0.25: not held, and not said to take more."""
+def test_an_interval_across_a_bound_is_reported():
+    """Shares of 0.32 to 0.40 with a fair share of 0.25: not held, and not reported to take more."""
     sentence = report.verdict(document({"drr": even(0.3)}, seeds=3))
     assert "holds" in sentence
     uneven = document({"drr": [[0.32, 0.36, 0.40], 0.21, 0.21, 0.21], "droptail": even(1.0)}, seeds=3)

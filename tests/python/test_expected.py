@@ -97,7 +97,7 @@ def test_a_result_with_a_model_is_read_with_it(headline, tmp_path):
     assert fairdrop.read_result(tmp_path / "o").model["schema"] == "fairdrop/model/1"
 
 
-def test_a_result_of_another_version_is_told(result, tmp_path):
+def test_a_result_of_another_version_is_reported(result, tmp_path):
     document = copy.deepcopy(result.document)
     document["runs"][0]["speed"] = 1
     (tmp_path / "x.json").write_text(json.dumps(document))
@@ -109,9 +109,9 @@ def test_a_result_of_another_version_is_told(result, tmp_path):
 
 
 def test_a_text_is_no_list(scenario, headline):
-    with pytest.raises(fairdrop.ScenarioError) as told:
+    with pytest.raises(fairdrop.ScenarioError) as raised:
         scenario.compare("red,choke")
-    assert str(told.value) == "disciplines = 'red,choke' is one text; valid: a list, such as ['red', 'choke']"
+    assert str(raised.value) == "disciplines = 'red,choke' is one text; valid: a list, such as ['red', 'choke']"
     with pytest.raises(fairdrop.ScenarioError, match="settings = 'seed=3' is one text; valid: a list"):
         fairdrop.load(headline, "seed=3")
     with pytest.raises(fairdrop.ScenarioError, match="disciplines = 'red' is one text"):
@@ -156,7 +156,7 @@ def test_every_ready_made_scenario_is_the_same_as_a_dict(root):
         assert fairdrop.Scenario(again.source).to_dict() == again.to_dict()
 
 
-def test_what_has_no_place_in_a_scenario_is_told():
+def test_what_has_no_place_in_a_scenario_is_reported():
     with pytest.raises(fairdrop.ScenarioError, match=r"queue.limit = \{1, 2\} is not valid"):
         fairdrop.Scenario.from_dict({"queue": {"limit": {1, 2}}})
     with pytest.raises(fairdrop.ScenarioError, match="transport"):
@@ -164,7 +164,7 @@ def test_what_has_no_place_in_a_scenario_is_told():
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         ({"disciplines": []}, "disciplines: there is none; valid: at least one"),
         ({"seeds": "3"}, "seeds = '3' is not valid; valid: a whole number, 1 or more"),
@@ -172,8 +172,8 @@ def test_what_has_no_place_in_a_scenario_is_told():
         ({"threads": 0}, "threads = 0 is not valid; valid: a whole number, 1 or more"),
     ],
 )
-def test_what_cannot_be_simulated_is_told(scenario, asked, told):
-    with pytest.raises(fairdrop.ScenarioError, match=re.escape(told)):
+def test_what_cannot_be_simulated_is_reported(scenario, asked, message):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(message)):
         scenario.compare(**asked)
 
 
@@ -207,7 +207,7 @@ def test_the_same_is_identical(folders, result, fairdrop):
     assert fairdrop("diff", "a", "same", "--exact").stdout.startswith("every field of the runs is equal\n")
 
 
-def test_a_change_is_told_with_its_interval(folders, fairdrop):
+def test_a_change_is_reported_with_its_interval(folders, fairdrop):
     done = fairdrop("diff", "a", "b/result.json", "--json")
     found = json.loads(done.stdout)
     assert (done.returncode, found["status"], found["outcome"], found["apart"]) == (1, 1, "significant", [])
@@ -344,16 +344,16 @@ def test_two_single_disciplines_are_compared_whatever_they_are(scenario):
     assert found.status == 1
 
 
-def test_other_seeds_of_the_same_are_seldom_told_to_have_changed(scenario):
+def test_other_seeds_of_the_same_seldom_differ_significantly(scenario):
     """Twenty comparisons of independent seeds at 5 % in two families: more than six are as likely as 2 in 1000."""
-    told = 0
+    significant = 0
     runs = [scenario.with_settings(f"seed={1 + 5 * n}").run(5) for n in range(21)]
     for one, other in itertools.pairwise(runs):
         found = fairdrop.diff(one, other)
         assert not any(change.paired for change in found.measures)
         assert found.outcome != "identical"
-        told += found.outcome == "significant"
-    assert told <= 6
+        significant += found.outcome == "significant"
+    assert significant <= 6
 
 
 def test_a_single_seed_differs_where_a_digit_does(result):

@@ -118,12 +118,12 @@ def test_parameters_are_checked_as_the_librarys(folder):
     scenario = fairdrop.load(folder / "own.toml", ["queue.mine.room=5"])
     assert scenario.to_dict()["queue"]["mine"] == {"room": 5.0}
     assert scenario.run().document["runs"][0]["queues"][0]["max_packets"] <= 5
-    for setting, said in (
+    for setting, message in (
         ("queue.mine.room=-1", "queue.mine.room = -1 is not valid; valid: packets from 0 to 1000000"),
         ("queue.mine.rom=1", "valid: the fields room"),
         ("queue.discipline=minne", "minne"),
     ):
-        with pytest.raises(fairdrop.ScenarioError, match=re.escape(said)):
+        with pytest.raises(fairdrop.ScenarioError, match=re.escape(message)):
             fairdrop.load(folder / "own.toml", [setting])
 
 
@@ -154,9 +154,9 @@ def test_kinds_of_parameters():
     fairdrop.register(Named)
     (entry,) = [entry for entry in fairdrop.catalogue()["disciplines"] if entry["name"] == "named"]
     assert entry["source"] == "Here 2026"
-    told = {one["name"]: (one["unit"], one["default"], one["valid"]) for one in entry["parameters"]}
-    assert told["a"] == ("1/s", 0.5, "a number from 0 to 1")
-    assert told["g"] == ("", "up", 'one of "up", "down"')
+    parameters = {one["name"]: (one["unit"], one["default"], one["valid"]) for one in entry["parameters"]}
+    assert parameters["a"] == ("1/s", 0.5, "a number from 0 to 1")
+    assert parameters["g"] == ("", "up", 'one of "up", "down"')
 
 
 class Written(Discipline):
@@ -176,17 +176,17 @@ def test_defaults_may_have_units():
     scenario_of(Written, "queue.written.pace=2.5mbit").run()
     fairdrop.register(Written)
     (entry,) = [entry for entry in fairdrop.catalogue()["disciplines"] if entry["name"] == "written"]
-    told = {one["name"]: one["valid"] for one in entry["parameters"]}
-    assert told["target"].startswith("a time from 0.001 to 60 s"), told
+    parameters = {one["name"]: one["valid"] for one in entry["parameters"]}
+    assert parameters["target"].startswith("a time from 0.001 to 60 s"), parameters
     with pytest.raises(fairdrop.ScenarioError, match=re.escape('queue.written.target = "2min" is not valid')):
         scenario_of(Written, "queue.written.target=2min")
-    for make, text, said in (
+    for make, text, message in (
         (param.seconds, "200m", '"200m" is not a time; valid: "200min" if minutes are meant'),
         (param.packets, "3 parcels", '"3 parcels" is not a number of packets; valid: 0 or more, for example "300p"'),
         (param.bytes_, "2kp", '"2kp" is not a size; valid: 0 bytes or more, for example "10kB"'),
         (param.rate, "fast", '"fast" is not a rate'),
     ):
-        with pytest.raises(ValueError, match=re.escape(said)):
+        with pytest.raises(ValueError, match=re.escape(message)):
             make(text)
 
 
@@ -215,10 +215,10 @@ def test_causes_of_ones_own_are_counted(tmp_path):
     assert sum(drops.values()) == queue["total"]["dropped"]["packets"]
     for rows in (run["groups"], run["flows"]):
         assert sum(row["drops"].get("over_share", 0) for row in rows) == drops["over_share"]
-    told = {}
+    recorded = {}
     for row in result.drops.rows():
-        told[row["cause"]] = told.get(row["cause"], 0) + row["packets"]
-    assert told == drops
+        recorded[row["cause"]] = recorded.get(row["cause"], 0) + row["packets"]
+    assert recorded == drops
     assert {row["cause"] for row in result.link_drops.rows()} == set(drops)
     again = fairdrop.result.result_of(result.document)
     assert again.drops.rows() == result.drops.rows(), "they are read back"
@@ -337,15 +337,15 @@ class Refuses(Discipline):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ((), "it gave no packet to send, though 1 packet waits and no timer is set: the link stays idle; valid: "),
         (("first=100",), "it gave no packet to send, though "),
         (("timed=true",), "it has given no packet to send to the end of the run, though 20 packets wait (in dequeue"),
     ],
 )
-def test_a_discipline_that_holds_packets_for_ever_ends_the_run(settings, said):
-    with pytest.raises(fairdrop.ScenarioError, match=re.escape(f"refuses: {said}")):
+def test_a_discipline_that_holds_packets_for_ever_ends_the_run(settings, message):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(f"refuses: {message}")):
         scenario_of(Refuses, *(f"queue.refuses.{setting}" for setting in settings)).run()
 
 
@@ -375,8 +375,8 @@ class Ticks(Discipline):
 
 
 def test_time_that_does_not_go_on_ends_the_run():
-    said = r"ticks: its timer was called 65536 times within 0\.000065\d+ s, while \d packets? arrived: simulated time"
-    with pytest.raises(fairdrop.ScenarioError, match=said):
+    words = r"ticks: its timer was called 65536 times within 0\.000065\d+ s, while \d packets? arrived: simulated time"
+    with pytest.raises(fairdrop.ScenarioError, match=words):
         scenario_of(Ticks).run()
 
 
@@ -425,16 +425,16 @@ def test_a_call_without_end_ends_its_run_alone():
     kept, failed = (len(result.document["runs"]), len(result.failed))
     assert kept and failed and kept + failed == 4
     error = result.failed[0]["error"]
-    said = r"endless: it was still at work after 0\.5 s \(--run-timeout\) \(in enqueue, at [\d.]+ s, packet 100\)\n"
-    assert re.match(said, error), error
+    message = r"endless: it was still at work after 0\.5 s \(--run-timeout\) \(in enqueue, at [\d.]+ s, packet 100\)\n"
+    assert re.match(message, error), error
     assert "while True:" in error
 
 
 def test_a_run_that_takes_too_long_is_ended():
     with pytest.raises(fairdrop.ScenarioError) as raised:
         scenario_of(Named, "duration=10000", "queue.discipline=choke").run(run_timeout=1e-6)
-    said = r"choke: the run took longer than 0\.000001 s \(--run-timeout\), and was ended at [\d.]+ s of 10000 s of"
-    assert re.match(said, str(raised.value))
+    message = r"choke: the run took longer than 0\.000001 s \(--run-timeout\), and was ended at [\d.]+ s of 10000 s of"
+    assert re.match(message, str(raised.value))
     with pytest.raises(fairdrop.ScenarioError, match="run_timeout = '0s' is not valid; valid: a time above 0"):
         scenario_of(Named).run(run_timeout="0s")
 
@@ -449,8 +449,8 @@ def test_the_command_ends_where_ctrl_c_does_not_come(stubborn, folder):
     script = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
     done = subprocess.run(script, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode in ((1,) if stubborn else (1, 2)) and "Traceback" not in done.stderr.splitlines()[0]
-    said = "stuck, seed 1: it was still at work after 0.2 s" if stubborn else "stuck: it was still at work after 0.2 s"
-    assert said in done.stderr, done.stderr
+    shown = "stuck, seed 1: it was still at work after 0.2 s" if stubborn else "stuck: it was still at work after 0.2 s"
+    assert shown in done.stderr, done.stderr
 
 
 def test_a_sweep_ends_its_long_runs(folder, fairdrop):
@@ -575,7 +575,7 @@ class Wrong(Discipline):
 
 
 @pytest.mark.parametrize(
-    ("way", "said"),
+    ("way", "message"),
     [
         ("loses", "it says that 0 packets of 0 bytes wait, where 1 of "),
         ("twice", "it says that 1 packet of "),
@@ -585,8 +585,8 @@ class Wrong(Discipline):
         ("init", "no queue of wrong: RuntimeError: no memory"),
     ],
 )
-def test_mistakes_are_named(way, said):
-    with pytest.raises(fairdrop.ScenarioError, match=re.escape(said)):
+def test_mistakes_are_named(way, message):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(message)):
         scenario_of(Wrong, f"queue.wrong.way={way}").run()
 
 
@@ -649,14 +649,14 @@ def test_command_line(folder, fairdrop):
     droptail, mine = (line.split()[1:] for line in done.stdout.splitlines() if re.match(r"(droptail|mine) +udp", line))
     assert droptail == mine
     (folder / "broken.py").write_text("import fairdrop\nx = 1 / 0\n")
-    for words, said in (
+    for words, message in (
         (("--parts", folder / "broken.py"), "ZeroDivisionError: division by zero (line 2)"),
         (("--parts", folder / "none.py"), "none.py: No such file or directory"),
         (("--parts", folder / "own.toml"), "a file of this kind is not loaded"),
         (("--set", 'parts=["none.py"]'), "parts: none.py: No such file"),
     ):
         refused = fairdrop("run", folder / "own.toml", *words)
-        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+        assert refused.returncode == 2 and message in refused.stderr, refused.stderr
         assert "Traceback" not in refused.stderr
 
 
@@ -714,7 +714,7 @@ def test_new_projects_pass_their_tests(language, fairdrop, root, tmp_path):
 
 def test_new_projects_have_new_names_and_folders(fairdrop, tmp_path):
     (tmp_path / "there").mkdir()
-    for words, said in (
+    for words, message in (
         (("there",), "there: is there already"),
         (("red",), "'red' is not valid"),
         (("My",), "small letters"),
@@ -724,7 +724,7 @@ def test_new_projects_have_new_names_and_folders(fairdrop, tmp_path):
         (("option", "--language", "rust"), "valid: a name that means nothing else in Rust"),
     ):
         refused = fairdrop("new", "discipline", *words)
-        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+        assert refused.returncode == 2 and message in refused.stderr, refused.stderr
         assert not (tmp_path / "fine").exists()
 
 

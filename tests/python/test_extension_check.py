@@ -64,19 +64,19 @@ def found(folder, text, name="mine", **more):
 
 
 def test_a_good_part_passes(tmp_path):
-    told = found(tmp_path, FIFO.format(name="Mine"), rival="droptail")
-    outcomes = {check: outcome for check, (outcome, _) in told.items()}
+    checks = found(tmp_path, FIFO.format(name="Mine"), rival="droptail")
+    outcomes = {check: outcome for check, (outcome, _) in checks.items()}
     expected = ("load", "run", "determinism", "work conservation")
     assert outcomes == dict.fromkeys(expected, "passed") | {"cost": "measured"}
     words = r"\d+ ns of processor time per packet of the simulation, \d+\.\d times that with droptail"
-    assert re.fullmatch(words, told["cost"][1])
+    assert re.fullmatch(words, checks["cost"][1])
 
 
 NEVER = "    def dequeue(self):\n        return None\n\n    def enqueue"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "check", "said"),
+    ("old", "new", "check", "message"),
     [
         ("def enqueue", "def enque", "load", "mine: the method enque is not valid"),
         ("def enqueue(self, packet)", "def enqueue(self)", "load", "valid: enqueue(self, packet)"),
@@ -86,24 +86,24 @@ NEVER = "    def dequeue(self):\n        return None\n\n    def enqueue"
         ("    def enqueue", NEVER, "work conservation", "1 packet waits"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(old, new, check, said, tmp_path):
-    outcome, told = found(tmp_path, FIFO.format(name="Mine").replace(old, new))[check]
-    assert outcome == "failed" and said in told, told
+def test_what_is_wrong_is_named(old, new, check, message, tmp_path):
+    outcome, text = found(tmp_path, FIFO.format(name="Mine").replace(old, new))[check]
+    assert outcome == "failed" and message in text, text
 
 
 @pytest.mark.parametrize("number", ["random.random()", "random.Random().random()", "time.perf_counter_ns() % 97 / 97"])
 def test_what_no_seed_decides_is_a_warning_and_fails(number, tmp_path):
     text = FIFO.format(name="Mine").replace("if len", f"if {number} < 0.9 and len")
-    told = found(tmp_path, f"import random\nimport time\n{text}")
-    assert told["determinism"][0] == "failed" and "in a second run of the seed" in told["determinism"][1]
-    outcome, warning = told["random numbers"]
+    checks = found(tmp_path, f"import random\nimport time\n{text}")
+    assert checks["determinism"][0] == "failed" and "in a second run of the seed" in checks["determinism"][1]
+    outcome, warning = checks["random numbers"]
     assert outcome == "warning" and f"mine: {number.split('(')[0]}() in line 10 of its file does not depend" in warning
 
 
 def test_what_hashes_decide_is_found_in_another_process(tmp_path):
     text = FIFO.format(name="Mine").replace("if len", 'if hash(str(self.now_ns)) % 5 and len')
-    told = found(tmp_path, text)
-    assert told["determinism"][0] == "failed" and "in another process" in told["determinism"][1]
+    checks = found(tmp_path, text)
+    assert checks["determinism"][0] == "failed" and "in another process" in checks["determinism"][1]
 
 
 def test_results_name_what_no_seed_decides(tmp_path):
@@ -121,11 +121,11 @@ def test_numbers_of_a_seed_are_no_warning(tmp_path):
     text = FIFO.format(name="Mine").replace(
         "if len", 'if random.Random(3).random() < self.random("luck").uniform() and len'
     )
-    told = found(tmp_path, f"import random\n{text}")
-    assert "random numbers" not in told and told["determinism"][0] == "passed"
+    checks = found(tmp_path, f"import random\n{text}")
+    assert "random numbers" not in checks and checks["determinism"][0] == "passed"
 
 
-def test_a_part_that_holds_back_is_told(tmp_path):
+def test_a_part_that_holds_back_is_reported(tmp_path):
     held = """
     def dequeue(self):
         self.set_timer(0.1)
@@ -134,23 +134,23 @@ def test_a_part_that_holds_back_is_told(tmp_path):
     def timer(self):
         pass
 """
-    told = found(tmp_path, FIFO.format(name="Mine") + held)
-    assert told["work conservation"][0] == "warning"
-    assert re.match(r"the link carries \d\d% of what it carries under droptail", told["work conservation"][1])
+    checks = found(tmp_path, FIFO.format(name="Mine") + held)
+    assert checks["work conservation"][0] == "warning"
+    assert re.match(r"the link carries \d\d% of what it carries under droptail", checks["work conservation"][1])
 
 
 def test_a_part_without_end_is_ended(tmp_path):
     text = FIFO.format(name="Mine").replace("self.queue.push(packet)", "while True: pass")
-    outcome, told = found(tmp_path, text, run_timeout="100ms")["run"]
-    assert outcome == "failed" and told.startswith("mine: it was still at work after 0.1 s (--run-timeout) (in enqueue")
+    outcome, text = found(tmp_path, text, run_timeout="100ms")["run"]
+    assert outcome == "failed" and text.startswith("mine: it was still at work after 0.1 s (--run-timeout) (in enqueue")
 
 
 def test_congestion_controls_are_checked(tmp_path):
     text = "from fairdrop import CongestionControl\n\n\nclass Mine(CongestionControl):\n    pass\n"
-    told = found(tmp_path, text)
-    assert told["load"] == ("passed", "a congestion control") and told["cost"][1].endswith("times that with sack")
-    told = found(tmp_path, text.replace("pass", "def on_ack(self, ack): self.cwnd = 0"), "other")
-    assert told["run"][0] == "failed" and "cwnd = 0 is not valid" in told["run"][1]
+    checks = found(tmp_path, text)
+    assert checks["load"] == ("passed", "a congestion control") and checks["cost"][1].endswith("times that with sack")
+    checks = found(tmp_path, text.replace("pass", "def on_ack(self, ack): self.cwnd = 0"), "other")
+    assert checks["run"][0] == "failed" and "cwnd = 0 is not valid" in checks["run"][1]
 
 
 def test_the_command(tmp_path, fairdrop):
@@ -163,9 +163,9 @@ def test_the_command(tmp_path, fairdrop):
     assert re.search(r"same as good \(good\.py\) +passed +2 seeds, to the last digit", done.stdout)
     done = fairdrop("check", "good.py", "other.py", "none.py", "--json")
     assert done.returncode == 1
-    told = {(one["file"], one["check"]): one for one in json.loads(done.stdout)}
-    assert re.search(" is .*, and .* here", told["other.py", "same as good (good.py)"]["told"])
-    assert told["none.py", "load"]["told"] == "No such file or directory"
+    checks = {(one["file"], one["check"]): one for one in json.loads(done.stdout)}
+    assert re.search(" is .*, and .* here", checks["other.py", "same as good (good.py)"]["told"])
+    assert checks["none.py", "load"]["told"] == "No such file or directory"
     refused = fairdrop("check", "good.py", "--rival", "none")
     assert refused.returncode == 2 and "none" in refused.stderr and "Traceback" not in refused.stderr
 
@@ -183,8 +183,8 @@ def test_a_plug_in_without_end_ends_the_command(tmp_path, fairdrop):
     """Nothing can interrupt it."""
     compile_plugin(tmp_path, ADMITS.replace("    return FAIRDROP_ADMIT;", "    for (;;) {}"))
     done = fairdrop("check", "in_c.so", "--run-timeout", "100ms")
-    said = "in_c, seed 1: it was still at work after 0.1 s (--run-timeout), in a call that cannot be interrupted"
-    assert done.returncode == 1 and said in done.stderr, done.stderr
+    message = "in_c, seed 1: it was still at work after 0.1 s (--run-timeout), in a call that cannot be interrupted"
+    assert done.returncode == 1 and message in done.stderr, done.stderr
 
 
 def test_c_and_python_are_compared(tmp_path, fairdrop):

@@ -55,11 +55,11 @@ def test_rows_and_states(rows):
 
 def test_counts_at_the_top(text, rows):
     counted = Counter(row[4] for row in rows)
-    told = {state: int(count) for state, count in re.findall(r"^\| (\w+) \| (\d+) \|", text, re.MULTILINE)}
-    assert told == {state: counted[state] for state in STATES}
+    stated = {state: int(count) for state, count in re.findall(r"^\| (\w+) \| (\d+) \|", text, re.MULTILINE)}
+    assert stated == {state: counted[state] for state in STATES}
 
 
-def test_what_is_there_is_shown_and_what_is_missing_is_said(rows):
+def test_present_features_are_shown_and_missing_ones_stated(rows):
     for number, *_, state, shown in rows:
         if state in ("done", "partly"):
             evidence = [name for name in named(shown) if name.startswith((*FOLDERS, "fairdrop ", "make "))]

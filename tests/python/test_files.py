@@ -123,8 +123,8 @@ def test_nothing_takes_the_place_of_a_special_file(fairdrop, special, headline, 
     before = os.lstat(special / name)
     done = fairdrop("run", headline, option, name, "--quiet", *SHORT)
     assert done.returncode == 2
-    told = "no folder" if option in ("--out", "--trace") else KINDS.get(name, "a character device")
-    assert done.stderr.startswith(f"fairdrop: error: {name}: is {told}; valid: ")
+    kind = "no folder" if option in ("--out", "--trace") else KINDS.get(name, "a character device")
+    assert done.stderr.startswith(f"fairdrop: error: {name}: is {kind}; valid: ")
     after = os.lstat(special / name)
     assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
 

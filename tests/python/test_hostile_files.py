@@ -103,8 +103,8 @@ JSON: dict[str, bytes] = {
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch, capfd) -> Callable[..., str]:
-    """Gives a command wrong input and what it says of it: a traceback would come out of ``main``."""
+def fail(tmp_path, monkeypatch, capfd) -> Callable[..., str]:
+    """Runs a command on wrong input and returns its errors: a traceback would come out of ``main``."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text(SCENARIO)
 
@@ -131,29 +131,29 @@ SCENARIO_READERS = [
 
 
 @pytest.mark.parametrize("name", TOML)
-def test_scenarios(told, tmp_path, name):
+def test_scenarios(fail, tmp_path, name):
     (tmp_path / "wrong.toml").write_bytes(TOML[name])
     (tmp_path / "study.toml").write_text(STUDY.replace("s.toml", "wrong.toml"))
     for words in SCENARIO_READERS:
         if words[0] == "replay" and name in ("nothing", "numbers", "dates", "controls"):
             continue
-        err = told(*(word.replace("FILE", "wrong.toml") for word in words))
+        err = fail(*(word.replace("FILE", "wrong.toml") for word in words))
         assert "wrong.toml" in err, (words, err)
 
 
 @pytest.mark.parametrize("name", TOML)
-def test_studies(told, tmp_path, name):
+def test_studies(fail, tmp_path, name):
     (tmp_path / "wrong.toml").write_bytes(TOML[name])
-    assert "wrong.toml" in told("sweep", "wrong.toml", "--out", "out")
+    assert "wrong.toml" in fail("sweep", "wrong.toml", "--out", "out")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", TOML)
 @pytest.mark.parametrize("file", ["paper.toml", "mine-a.toml"])
-def test_papers(told, tmp_path, file, name):
+def test_papers(fail, tmp_path, file, name):
     paper(tmp_path)
     (tmp_path / "mine" / file).write_bytes(TOML[name])
-    err = told("reproduce", "--papers", "mine", "--out", "out")
+    err = fail("reproduce", "--papers", "mine", "--out", "out")
     assert f"mine/{file}" in err, err
     assert not (tmp_path / "out").exists()
 
@@ -173,7 +173,7 @@ def test_the_paper_that_is_made_wrong_is_right(tmp_path):
 @pytest.mark.parametrize(
     "what", ["no folder", "no paper", "a FIFO", "no base", "a text", "no dictionary", "unreadable"]
 )
-def test_a_paper_that_is_named_but_damaged(told, tmp_path, what):
+def test_a_paper_that_is_named_but_damaged(fail, tmp_path, what):
     paper(tmp_path)
     mine = tmp_path / "mine"
     named = "mine"
@@ -199,11 +199,11 @@ def test_a_paper_that_is_named_but_damaged(told, tmp_path, what):
             named = "mine: no paper"
             (mine / "paper.toml").unlink()
             (mine / "paper.toml").mkdir()
-    assert named in told("reproduce", "--papers", "mine", "--out", "out")
+    assert named in fail("reproduce", "--papers", "mine", "--out", "out")
 
 
 @pytest.mark.parametrize("name", JSON)
-def test_results(told, tmp_path, name):
+def test_results(fail, tmp_path, name):
     (tmp_path / "wrong.json").write_bytes(JSON[name])
     (tmp_path / "right.json").write_text(result().to_json())
     for words in (
@@ -213,7 +213,7 @@ def test_results(told, tmp_path, name):
         ["diff", "wrong.json", "right.json"],
         ["diff", "right.json", "wrong.json", "--exact"],
     ):
-        err = told(*words)
+        err = fail(*words)
         assert "wrong.json" in err, (words, err)
     assert not (tmp_path / "r.html").exists() and not (tmp_path / "out").exists()
     if name != "no finished run":
@@ -228,7 +228,7 @@ def result(cache: list[fairdrop.Result] = []) -> fairdrop.Result:  # noqa: B006
 
 
 @pytest.mark.parametrize("name", JSON)
-def test_kept_runs(told, tmp_path, name):
+def test_kept_runs(fail, tmp_path, name):
     for place in ("result.json", "runs/work.json", "runs/choke-1.json"):
         folder = tmp_path / place.replace("/", "-")
         (folder / place).parent.mkdir(parents=True)
@@ -241,7 +241,7 @@ def test_kept_runs(told, tmp_path, name):
             (folder / "runs").mkdir(parents=True)
             (folder / "runs" / "work.json").write_text(json.dumps(work))
         (folder / place).write_bytes(JSON[name])
-        assert f"{folder}/{place}: " in told("run", "s.toml", "--out", str(folder), "--resume")
+        assert f"{folder}/{place}: " in fail("run", "s.toml", "--out", str(folder), "--resume")
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ def swept(tmp_path) -> Path:
     return tmp_path / "swept"
 
 
-def test_parts_of_a_sweep(told, swept):
+def test_parts_of_a_sweep(fail, swept):
     about = swept / "shard-1-of-2" / "study.json"
     right = about.read_bytes()
     wrong = {name: content.replace(b"fairdrop/result/1", b"fairdrop/study/1") for name, content in JSON.items()}
@@ -267,12 +267,12 @@ def test_parts_of_a_sweep(told, swept):
     for name, content in wrong.items():
         about.write_bytes(content)
         if name in ("no digest", "no engine"):
-            assert "shard-1-of-2" in told("merge", "swept")
+            assert "shard-1-of-2" in fail("merge", "swept")
         else:
-            assert str(about.relative_to(swept.parent)) in told("merge", "swept"), name
+            assert str(about.relative_to(swept.parent)) in fail("merge", "swept"), name
     about.unlink()
     os.mkfifo(about)
-    assert "study.json: is a FIFO" in told("merge", "swept")
+    assert "study.json: is a FIFO" in fail("merge", "swept")
 
 
 DAMAGES: dict[str, Callable[[bytes], Any]] = {
@@ -287,7 +287,7 @@ DAMAGES: dict[str, Callable[[bytes], Any]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_run_in_a_store(told, swept, damage):
+def test_a_damaged_run_in_a_store(fail, swept, damage):
     for command, folder in ((["merge", "swept"], "swept"), (["sweep", "study.toml", "--out", "again"], "again")):
         if folder == "again":
             fairdrop.sweep("study.toml", out="again")
@@ -296,7 +296,7 @@ def test_a_damaged_run_in_a_store(told, swept, damage):
             (key, packed) = base.execute("SELECT key, rows FROM runs").fetchone()
             base.execute("UPDATE runs SET rows = ? WHERE key = ?", (DAMAGES[damage](packed), key))
         base.close()
-        err = told(*command)
+        err = fail(*command)
         assert f"{folder}/{FILE}: its run {key} is damaged: not the rows of a run (" in err, err
         assert "; valid: " in err
 
@@ -315,13 +315,13 @@ def test_a_store_that_is_none(tmp_path, content):
 @pytest.mark.parametrize(
     "content", [b"", b"\xd4\xc3\xb2\xa1", b"\n\r\r\n" + bytes(20), bytes(100), b"GET / HTTP/1.1\r\n"]
 )
-def test_captures(told, tmp_path, content):
+def test_captures(fail, tmp_path, content):
     (tmp_path / "wrong.pcap").write_bytes(content)
-    assert "wrong.pcap" in told("replay", "wrong.pcap")
+    assert "wrong.pcap" in fail("replay", "wrong.pcap")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"1,2\n", b"time_s,bytes\nx,1\n", f"{LONG}\n".encode(), b"[" * 5000])
-def test_files_beside_a_scenario(told, tmp_path, content):
+def test_files_beside_a_scenario(fail, tmp_path, content):
     (tmp_path / "beside").write_bytes(content)
     group = '[[groups]]\nname = "g"\ntransport = "trace"\nfile = "beside"\n'
     (tmp_path / "played.toml").write_text(group)
@@ -329,13 +329,13 @@ def test_files_beside_a_scenario(told, tmp_path, content):
         '[dumbbell]\ntrace = "beside"\n' + group.replace("trace", "reno").rsplit("file")[0]
     )
     for file in ("played.toml", "chances.toml"):
-        err = told("run", file)
+        err = fail("run", file)
         assert "beside" in err and "; valid: " in err, err
 
 
 @pytest.mark.parametrize("name", ["part.py", "part.so"])
 @pytest.mark.parametrize("kind", ["a FIFO", "a directory", "larger than"])
-def test_parts(told, tmp_path, name, kind):
+def test_parts(fail, tmp_path, name, kind):
     match kind:
         case "a FIFO":
             os.mkfifo(tmp_path / name)
@@ -345,7 +345,7 @@ def test_parts(told, tmp_path, name, kind):
             with (tmp_path / name).open("wb") as huge:
                 huge.truncate(1 << 40)
     for words in (["--parts", name], ["--set", f"queue.discipline=./{name}"], ["--set", f'parts=["{name}"]']):
-        err = told("run", "s.toml", *words)
+        err = fail("run", "s.toml", *words)
         assert name in err and f"is {kind}" in err, err
 
 
@@ -357,7 +357,7 @@ def test_a_damaged_pickle_is_no_result():
             make(wrong)
 
 
-def test_files_in_the_folders_of_commands_that_read_none(told, tmp_path):
+def test_files_in_the_folders_of_commands_that_read_none(fail, tmp_path):
     """``characterize`` and ``advise`` find their runs of before in a folder."""
     for folder in ("characterization", "advice"):
         (tmp_path / folder).mkdir()
@@ -365,20 +365,20 @@ def test_files_in_the_folders_of_commands_that_read_none(told, tmp_path):
             (tmp_path / folder / name).write_bytes(b"no base at all" * 100)
         (tmp_path / folder / "runs").mkdir()
         (tmp_path / folder / "runs" / FILE).write_bytes(b"no base at all" * 100)
-    assert "store.sqlite" in told("characterize", "red", "--sections", "5.3")
-    assert "store.sqlite" in told("advise", "--rate", "10mbit", "--rtt", "50ms", "--flows", "5", "--disciplines", "red")
+    assert "store.sqlite" in fail("characterize", "red", "--sections", "5.3")
+    assert "store.sqlite" in fail("advise", "--rate", "10mbit", "--rtt", "50ms", "--flows", "5", "--disciplines", "red")
 
 
 @pytest.mark.parametrize(
     "content", ["", "[" * DEEP, "{}", '{"profile": 1}', '{"profile": "quick", "seeds": [], "ids": 3}']
 )
-def test_a_reproduction_to_go_on_with(told, tmp_path, content):
+def test_a_reproduction_to_go_on_with(fail, tmp_path, content):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "run.json").write_text(content)
-    assert "out/run.json" in told("reproduce", "--resume", "--out", "out")
+    assert "out/run.json" in fail("reproduce", "--resume", "--out", "out")
 
 
-def test_limits_are_told_with_depth_and_field(tmp_path):
+def test_limits_are_reported_with_depth_and_field(tmp_path):
     assert _core.MAX_DEPTH == 64
     path = tmp_path / "f"
     path.write_text(f"[q]\nx = {'[' * DEEP}{']' * DEEP}")
@@ -459,8 +459,8 @@ def test_changed_studies(tmp_path, seed):
             study = read_study(tmp_path / "study.toml")
             study.check(study.scenario(study.points[0]))
         except (ValueError, OSError) as error:
-            told = str(error).splitlines()
-            assert all("study.toml" in line or "s.toml" in line or str(tmp_path) in line for line in told), (tree, told)
+            seen = str(error).splitlines()
+            assert all("study.toml" in line or "s.toml" in line or str(tmp_path) in line for line in seen), (tree, seen)
 
 
 @pytest.mark.parametrize("seed", range(3))

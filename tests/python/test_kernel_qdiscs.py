@@ -13,7 +13,7 @@ from experiments.kernel_qdiscs import build, campaign
 def test_a_missing_package_is_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(build, "TARBALL", tmp_path / "absent.tar.xz")
     assert campaign.main([]) == 0
-    assert "skipped: no " in (said := capsys.readouterr().out) and "Debian package linux-source-6.12" in said
+    assert "skipped: no " in (out := capsys.readouterr().out) and "Debian package linux-source-6.12" in out
 
 
 def test_headers_of_the_kernel_are_empty_but_for_rules(tmp_path):

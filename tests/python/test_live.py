@@ -112,8 +112,8 @@ def test_a_refusal_comes_before_any_run(
     monkeypatch.setenv("REFUSE", "yes")
     for words in (["live"], ["compare", "--live"]):
         done = fairdrop(*words, headline, "--out", "o")
-        said = 'fairdrop: error: groups.tcp.transport = "x" cannot be carried out live; valid: reno\n'
-        assert (done.returncode, done.stderr, done.stdout) == (2, said, "")
+        message = 'fairdrop: error: groups.tcp.transport = "x" cannot be carried out live; valid: reno\n'
+        assert (done.returncode, done.stderr, done.stdout) == (2, message, "")
         assert not (tmp_path / "o" / "result.json").exists()
     assert calls.read_text().splitlines() == ["--end-with-parent --check"] * 2
 

@@ -26,7 +26,7 @@ def analysis(root):
 
 
 def packets(at_ns, sent_ns=None):
-    """As `probe receive` writes them; sent long before, if nothing is said of it."""
+    """As `probe receive` writes them; sent long before unless given."""
     at = np.asarray(at_ns, dtype=np.int64)
     sent = at - 10 * TOOK_NS if sent_ns is None else np.asarray(sent_ns, dtype=np.int64)
     return np.column_stack([at, np.full_like(at, LEN), np.arange(len(at)), sent])

@@ -71,14 +71,14 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
     command = [str(PROGRAM), "shell", *options, "--control", str(socket), *inside]
     running = Work(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
-    said = ""
+    printed = ""
     for line in running.stderr:
-        said += line
+        printed += line
         if found := re.search(r"metrics at (http://\S+)", line):
             break
     else:
         running.wait()
-        pytest.skip(f"no namespaces here: {said.strip()}")
+        pytest.skip(f"no namespaces here: {printed.strip()}")
     threading.Thread(target=running.stderr.read, daemon=True).start()
     yield found[1], socket
     running.terminate()
@@ -134,7 +134,7 @@ def test_it_fits_and_has_the_colours_asked_for(opened: Any, width: int, scheme: 
         assert section.locator(".internals svg").count() >= 1
 
 
-def test_who_uses_the_link_is_told(opened: Any) -> None:
+def test_users_of_the_link_are_shown(opened: Any) -> None:
     page = opened(1500, "light")
     up, down = (page.locator(f"section[data-direction={direction}]") for direction in ("up", "down"))
     up.locator("tbody tr", has_text=re.compile(r"^udp [\d.]+:\d+ > [\d.]+:9")).wait_for()
@@ -163,7 +163,7 @@ def test_it_follows_what_is_changed(opened: Any, live: tuple[str, Path]) -> None
     assert "fq_codel, 4 Mbit/s" in what.inner_text()
 
 
-def test_pointing_at_a_chart_tells_its_values(opened: Any) -> None:
+def test_pointing_at_a_chart_shows_its_values(opened: Any) -> None:
     page = opened(1500, "light")
     chart = page.locator("section[data-direction=down] .charts figure").first
     chart.locator("svg").hover()

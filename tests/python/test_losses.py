@@ -11,7 +11,7 @@ from fairdrop.report.notices import notices
 SETTINGS = ("--set", "duration=40s", "--set", "warm_up=5s", "--set", "dumbbell.loss=0.02")
 
 
-def test_losses_are_told(fairdrop, headline, tmp_path):
+def test_losses_are_reported(fairdrop, headline, tmp_path):
     done = fairdrop("run", headline, *SETTINGS, "--seeds", "2", "--quiet", "--json", "--out", "o")
     assert done.returncode == 0, done.stderr
     runs = json.loads(done.stdout)["runs"]
@@ -40,7 +40,7 @@ def test_the_table_equals_the_document(headline):
     }
 
 
-def test_without_loss_nothing_is_told(headline):
+def test_without_loss_nothing_is_reported(headline):
     result = library.load(headline, ["duration=10s", "warm_up=1s"]).run()
     assert "link_losses" not in result.document["runs"][0]
     assert len(result.link_losses) == 0
@@ -52,10 +52,10 @@ def test_losses_before_the_queue_name_group_link_and_field(fairdrop, headline):
     words = [word for setting in settings for word in ("--set", setting)]
     done = fairdrop("run", headline, *words)
     assert done.returncode == 0, done.stderr
-    told = "groups.udp.access_rate = 10 Mb/s is below the 30 Mb/s that udp sends: 25,000 packets lost before the queue"
-    assert f"warning: {told}\n" in done.stderr + done.stdout
+    text = "groups.udp.access_rate = 10 Mb/s is below the 30 Mb/s that udp sends: 25,000 packets lost before the queue"
+    assert f"warning: {text}\n" in done.stderr + done.stdout
     (notice, *_) = notices(document_of(library.load(headline, settings).run().document))
-    assert (notice.kind, notice.lines) == ("invalid", [f"CHOKe, seed 1: {told}"])
+    assert (notice.kind, notice.lines) == ("invalid", [f"CHOKe, seed 1: {text}"])
 
 
 def test_by_default_nothing_is_lost_before_the_queue(tmp_path):

@@ -205,7 +205,7 @@ def test_tables(run: Run, kind: str, expected: list[str]) -> None:
         assert re.search(pattern, out, re.MULTILINE), f"{pattern!r} is not in\n{out}"
 
 
-def test_overload_and_below_mu_are_said(run: Run) -> None:
+def test_overload_and_below_mu_are_stated(run: Run) -> None:
     assert "overloaded" in run("model", *cut("front --mu 1 --rates 9,9,9"))[1]
     assert "overloaded" in run("model", *cut("back --rates 1,1,1,7 --memory 2 --mu 2"))[1]
     assert "with --mu also goodput" in run("model", *cut("back --rates 1,1,1,7 --memory 2"))[1]
@@ -253,7 +253,7 @@ def test_points_and_files_are_named(run: Run, tmp_path: Path) -> None:
     assert err.startswith(f"fairdrop: error: {tmp_path / 'none.toml'}: No such file or directory; valid: a TOML file")
 
 
-def test_no_equilibrium_is_said(run: Run) -> None:
+def test_no_equilibrium_is_reported(run: Run) -> None:
     status, out, err = run("model", "equilibrium", *LINK, "--udp-rate", "125", "--tcp-flows", "3")
     assert (status, out) == (2, "")
     assert "no equilibrium: the flows cannot keep the link full and 20 packets queued" in err
@@ -312,7 +312,7 @@ def test_groups_keep_their_order_and_their_round_trips(tmp_path: Path) -> None:
     assert far_flow["delay"] - near["delay"] == pytest.approx(0.3)
 
 
-def test_spaced_drops_are_twice_the_coin(run: Run) -> None:
+def test_spaced_drops_are_twice_independent_ones(run: Run) -> None:
     assert scenario_parameters(HEADLINE)["max_p"] == pytest.approx(0.2)
     assert scenario_parameters(HEADLINE, "queue.red.independent=true")["max_p"] == pytest.approx(0.1)
     waiting = scenario_parameters(HEADLINE, "queue.red.wait=true")["max_p"]
@@ -320,19 +320,19 @@ def test_spaced_drops_are_twice_the_coin(run: Run) -> None:
     assert "note: RED spaces its drops (independent = false)" in run("model", str(HEADLINE))[1]
 
 
-def test_spaced_drops_rate_is_that_of_the_coin() -> None:
-    """The mean gap of the coin of ``red.rs``, by its own rule, against what the mapping takes."""
+def test_spaced_drops_rate_is_that_of_the_rule() -> None:
+    """The mean gap between drops by the rule of ``red.rs``, against the rate that the mapping takes."""
     for wait, p in ((False, 0.1), (False, 0.02), (True, 0.1), (True, 0.02)):
         mean, alive, gap = 0.0, 1.0, 0
         while alive > 1e-15:
             gap += 1
             progress = gap * p
             reach = 2.0 if wait else 1.0
-            coin = 0.0 if wait and progress < 1 - 1e-9 else 1.0
-            if coin and progress < reach - 1e-9:
-                coin = min(1.0, p / (reach - progress))
-            mean += alive * coin * gap
-            alive *= 1 - coin
+            drop = 0.0 if wait and progress < 1 - 1e-9 else 1.0
+            if drop and progress < reach - 1e-9:
+                drop = min(1.0, p / (reach - progress))
+            mean += alive * drop * gap
+            alive *= 1 - drop
         modelled = p / (1.5 - 0.5 * p) if wait else 2 * p
         assert 1 / mean == pytest.approx(modelled, rel=1e-9)
 

@@ -9,27 +9,27 @@ import pytest
 
 
 @pytest.mark.parametrize("words", [[], ["office"], ["office.toml"]])
-def test_a_new_scenario_runs_as_it_is(tell, tmp_path, words):
-    status, out, err = tell("new", "scenario", *words)
+def test_a_new_scenario_runs_as_it_is(invoke, tmp_path, words):
+    status, out, err = invoke("new", "scenario", *words)
     name = words[0].removesuffix(".toml") if words else "scenario"
     assert (status, out, err) == (0, f"{name}.toml\n", "")
     short = ("--set", "duration=5s", "--set", "warm_up=1s")
-    status, out, err = tell("run", f"{name}.toml", "--json", "--quiet", *short)
+    status, out, err = invoke("run", f"{name}.toml", "--json", "--quiet", *short)
     assert status == 0, err
     document = json.loads(out)
     assert document["name"] == name
     assert document["warnings"] == []
 
 
-def test_values_in_comments_of_a_new_scenario_are_valid(tell, tmp_path):
+def test_values_in_comments_of_a_new_scenario_are_valid(invoke, tmp_path):
     """What is commented out can be put in."""
-    tell("new", "scenario")
+    invoke("new", "scenario")
     path = tmp_path / "scenario.toml"
     lines = path.read_text().splitlines()
     fields = [line[2:] if line.startswith("# ") and _is_toml(line[2:]) else line for line in lines]
     assert fields != lines
     path.write_text("\n".join(fields))
-    status, _, err = tell("run", "scenario.toml", "--quiet", "--set", "duration=2s", "--set", "warm_up=1s")
+    status, _, err = invoke("run", "scenario.toml", "--quiet", "--set", "duration=2s", "--set", "warm_up=1s")
     assert status == 0, err
 
 
@@ -41,12 +41,12 @@ def _is_toml(text: str) -> bool:
 
 
 @pytest.mark.parametrize("words", [[], ["mine"]])
-def test_a_new_paper_is_reproduced_as_it_is(tell, tmp_path, words):
+def test_a_new_paper_is_reproduced_as_it_is(invoke, tmp_path, words):
     name = words[0] if words else "paper"
-    status, out, _ = tell("new", "paper", *words)
+    status, out, _ = invoke("new", "paper", *words)
     assert status == 0
     assert set(out.split()) == {f"{name}/{file}.toml" for file in ("base", "paper", f"{name}-fig1")}
-    status, out, err = tell("reproduce", "--papers", name, "--out", "r", "--json", "--quiet")
+    status, out, err = invoke("reproduce", "--papers", name, "--out", "r", "--json", "--quiet")
     assert status == 0, err
     (found,) = json.loads(out)
     assert found["id"] == f"{name}-fig1"
@@ -69,10 +69,10 @@ def test_a_new_paper_is_reproduced_as_it_is(tell, tmp_path, words):
         (["scenari"], "(did you mean scenario?)"),
     ],
 )  # fmt: skip
-def test_nothing_is_overwritten_and_wrong_words_are_told(tell, tmp_path, words, expected):
+def test_nothing_is_overwritten_and_wrong_words_are_reported(invoke, tmp_path, words, expected):
     (tmp_path / "taken.toml").write_text("mine")
     (tmp_path / "taken").mkdir()
-    status, out, err = tell("new", *words)
+    status, out, err = invoke("new", *words)
     assert (status, out) == (2, "")
     assert expected in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["taken", "taken.toml"]

@@ -64,22 +64,22 @@ def test_control_characters_are_refused_and_shown_escaped(field, control):
         f'[[groups]]\nname = "{values["groups.0.name"]}"\ntransport = "reno"\n'
         f'from = "{values["groups.0.from"]}"\nto = "b"\n'
     )
-    told = [
+    lines = [
         line
         for line in problems(text)
         if line.split(": ")[1].startswith(
             (f"{field} = ", f"{field.replace('groups.0', 'groups.g').replace('links.0', 'links.l')} = ")
         )
     ]
-    assert len(told) == 1
-    assert told[0].isprintable()
-    assert "control characters" in told[0]
+    assert len(lines) == 1
+    assert lines[0].isprintable()
+    assert "control characters" in lines[0]
 
 
 def test_keys_and_settings_are_shown_escaped():
-    told = problems('"\\u001b[2J\\n" = 1\n' + GROUP)
-    assert told == [line for line in told if line.isprintable()]
-    assert any("there is no field \\u{1b}[2J\\n" in line for line in told)
+    lines = problems('"\\u001b[2J\\n" = 1\n' + GROUP)
+    assert lines == [line for line in lines if line.isprintable()]
+    assert any("there is no field \\u{1b}[2J\\n" in line for line in lines)
     with pytest.raises(library.ScenarioError) as caught:
         library.Scenario(GROUP, "a\x1b\n.toml", ["groups.\x07.rate=1"])
     assert str(caught.value).isprintable()

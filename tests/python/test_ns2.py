@@ -60,11 +60,11 @@ def tie(root, monkeypatch):
     return check, peers, other, key
 
 
-def test_a_known_tie_is_told_and_holds(tie):
+def test_a_known_tie_is_reported_and_holds(tie):
     check, peers, _, _ = tie
-    told = check()
-    assert told.holds
-    assert told.measured == f"the first 700; with the host of flow 8 a nanosecond nearer the first {len(peers):,}"
+    found = check()
+    assert found.holds
+    assert found.measured == f"the first 700; with the host of flow 8 a nanosecond nearer the first {len(peers):,}"
 
 
 def test_a_difference_that_is_no_known_tie_does_not_hold(tie):

@@ -130,20 +130,20 @@ def test_threads_and_processes_find_the_same(folder):
 def test_parameters_are_checked_as_the_simulators(folder):
     scenario = fairdrop.load(folder / "own.toml", ["groups.tcp.decrease=0.7"])
     assert scenario.to_dict()["groups"][0]["settings"]["decrease"] == 0.7
-    for setting, said in (
+    for setting, message in (
         ("groups.tcp.decrease=1", "groups.tcp.decrease = 1 is not valid; valid: a number from 0.1 to 0.9"),
         ("groups.tcp.increase=1", "there is no field groups.tcp.increase"),
         ("groups.tcp.transport=minne", "minne"),
         ("groups.tcp.era=linux", 'with era = "linux"'),
     ):
-        with pytest.raises(fairdrop.ScenarioError, match=re.escape(said)):
+        with pytest.raises(fairdrop.ScenarioError, match=re.escape(message)):
             fairdrop.load(folder / "own.toml", [setting])
 
 
-class Told(CongestionControl):
-    """Looks at what it is told."""
+class Observer(CongestionControl):
+    """Looks at all that it is given."""
 
-    name = "told"
+    name = "observer"
     source = "Here 2026"
     a = param.number(0.5, 0, 1, unit="1/s", doc="A number.")
     steps = param.integer(3, 1, 9)
@@ -151,14 +151,14 @@ class Told(CongestionControl):
     def __init__(self):
         assert (self.a, self.steps, self.segment_bytes, self.cwnd) == (0.25, 3, 1000, 10.0)
         assert self.flow_name in [f"tcp[{flow}]" for flow in range(4)] and self.now == 0
-        self.coin = self.random("coin")
+        self.draw = self.random("draw")
         self.una, self.losses, self.samples = 0, 0, 0
 
     def on_ack(self, ack):
         assert ack.segment >= self.una and ack.acked in (0, ack.segment - self.una)
         assert ack.acked_bytes == 1000 * ack.acked and ack.in_flight >= 0
         assert ack.rtt is None or 0 < ack.rtt < self.now
-        assert 0 <= self.coin.uniform() < 1 and ack.rate is None and self.pacing_rate is None
+        assert 0 <= self.draw.uniform() < 1 and ack.rate is None and self.pacing_rate is None
         assert not (ack.in_recovery and ack.may_grow)
         self.samples += ack.rtt is not None
         self.una = ack.segment
@@ -176,15 +176,15 @@ class Told(CongestionControl):
         super().on_timeout(timeout)
 
 
-def test_what_a_control_is_told():
-    scenario = scenario_of("told", "groups.tcp.a=0.25", "dumbbell.loss=0.3", parts=[Told])
-    with pytest.raises(fairdrop.ScenarioError, match=r"told: LookupError: all was seen \(in on_timeout"):
+def test_what_a_control_is_given():
+    scenario = scenario_of("observer", "groups.tcp.a=0.25", "dumbbell.loss=0.3", parts=[Observer])
+    with pytest.raises(fairdrop.ScenarioError, match=r"observer: LookupError: all was seen \(in on_timeout"):
         scenario.run()
-    fairdrop.register(Told)
-    (entry,) = [entry for entry in fairdrop.catalogue()["transports"] if entry["name"] == "told"]
+    fairdrop.register(Observer)
+    (entry,) = [entry for entry in fairdrop.catalogue()["transports"] if entry["name"] == "observer"]
     assert entry["source"] == "Here 2026" and entry["backs_off"]
-    told = {one["name"]: (one["unit"], one["default"], one["valid"]) for one in entry["parameters"]}
-    assert told["a"] == ("1/s", 0.5, "a number from 0 to 1") and "max_window" in told
+    parameters = {one["name"]: (one["unit"], one["default"], one["valid"]) for one in entry["parameters"]}
+    assert parameters["a"] == ("1/s", 0.5, "a number from 0 to 1") and "max_window" in parameters
 
 
 class Paced(CongestionControl):
@@ -240,8 +240,8 @@ def test_an_exception_ends_its_run_alone():
     kept = {run["seed"] for run in result.document["runs"]}
     assert failed and kept and failed | kept == set(range(1, 9)) and not failed & kept
     error = result.failed[0]["error"]
-    said = r"fails: LookupError: the hundredth ACK \(in on_ack, at [\d.]+ s, flow tcp\[0\], segment \d+\)\n"
-    assert re.match(said, error), error
+    message = r"fails: LookupError: the hundredth ACK \(in on_ack, at [\d.]+ s, flow tcp\[0\], segment \d+\)\n"
+    assert re.match(message, error), error
     assert 'test_own_control.py", line' in error and "in give_up" in error and "self.give_up()" in error
     assert "fairdrop/extension" not in error
 
@@ -276,7 +276,7 @@ class Wrong(CongestionControl):
 
 
 @pytest.mark.parametrize(
-    ("way", "said"),
+    ("way", "message"),
     [
         ("none", "ValueError: cwnd = NaN is not valid; valid: segments, above 0 (in on_ack, at "),
         ("zero", "ValueError: cwnd = 0 is not valid; valid: segments, above 0 (in on_ack, at "),
@@ -288,8 +288,8 @@ class Wrong(CongestionControl):
         ("loss", "TypeError: "),
     ],
 )
-def test_mistakes_are_named(way, said):
-    with pytest.raises(fairdrop.ScenarioError, match=re.escape(f"wrong: {said}")):
+def test_mistakes_are_named(way, message):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(f"wrong: {message}")):
         scenario_of("wrong", f"groups.tcp.way={way}", parts=[Wrong]).run()
 
 
@@ -363,8 +363,8 @@ def test_reports_know_that_it_backs_off(folder):
     subject = find_subject(document_of(document))
     assert subject is not None and subject.flows == ("udp[0]",)
     del document["scenario"]["parts"]
-    told = find_subject(document_of(document))
-    assert told is not None and len(told.flows) > 1, "judged by what they offer alone, they are greedy"
+    subject = find_subject(document_of(document))
+    assert subject is not None and len(subject.flows) > 1, "judged by what they offer alone, they are greedy"
 
 
 @pytest.mark.parametrize("language", ["python", "rust"])
@@ -385,11 +385,11 @@ def test_new_projects_pass_their_tests(language, fairdrop, root, tmp_path):
 
 
 def test_new_projects_have_new_names(fairdrop, tmp_path):
-    for words, said in (
+    for words, message in (
         (("cubic",), "'cubic' is not valid"),
         (("My",), "small letters"),
         (("fine", "--language", "c"), "valid: python, rust"),
     ):
         refused = fairdrop("new", "congestion-control", *words)
-        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+        assert refused.returncode == 2 and message in refused.stderr, refused.stderr
         assert not (tmp_path / "fine").exists()

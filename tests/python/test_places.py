@@ -79,11 +79,11 @@ COMMANDS = ["run", "compare", "live", "replay", "sweep", "characterize", "advise
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_folder_in_use_is_refused_at_once_and_its_holder_named(
-    tell, holder, tmp_path, headline, study, capture, name
+    invoke, holder, tmp_path, headline, study, capture, name
 ):
     process = holder(tmp_path / "o")
     words = commands(headline, study, capture)[name]
-    status, out, err = tell(*words, "--out", "o")
+    status, out, err = invoke(*words, "--out", "o")
     assert (status, out) == (2, "")
     assert f"o: is in use by process {process.pid} (" in err
     assert " since 20" in err
@@ -91,47 +91,47 @@ def test_a_folder_in_use_is_refused_at_once_and_its_holder_named(
     assert os.listdir(tmp_path / "o") == [FILE], "nothing was written"
 
 
-def test_an_event_trace_holds_its_folder_too(tell, holder, tmp_path, headline):
+def test_an_event_trace_holds_its_folder_too(invoke, holder, tmp_path, headline):
     holder(tmp_path / "t")
-    assert tell("run", headline, "--trace", "t", *SHORT)[0] == 2
+    assert invoke("run", headline, "--trace", "t", *SHORT)[0] == 2
 
 
-def test_the_command_of_the_holder_is_told(tell, tmp_path, study):
+def test_the_command_of_the_holder_is_shown(invoke, tmp_path, study):
     script = f"import sys; sys.argv = ['fairdrop', 'sweep', 'a b.toml']\n{HOLDER.replace('sys.argv[1]', repr('o'))}"
     with Work(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        err = tell("sweep", study, "--out", "o")[2]
+        err = invoke("sweep", study, "--out", "o")[2]
         process.communicate()
     assert f"process {process.pid} (fairdrop sweep 'a b.toml') since" in err
 
 
-def test_a_killed_holder_holds_nobody_up(tell, holder, tmp_path, headline):
+def test_a_killed_holder_holds_nobody_up(invoke, holder, tmp_path, headline):
     process = holder(tmp_path / "o")
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert (tmp_path / "o" / FILE).exists()
-    status, _, err = tell("run", headline, "--out", "o", "--quiet", *SHORT)
+    status, _, err = invoke("run", headline, "--out", "o", "--quiet", *SHORT)
     assert status == 0, err
     assert not (tmp_path / "o" / FILE).exists()
 
 
-def test_a_lock_without_a_name_is_no_failure(tell, holder, tmp_path, headline):
+def test_a_lock_without_a_name_is_no_failure(invoke, holder, tmp_path, headline):
     """Its holder has not signed yet, or its disk is full."""
     holder(tmp_path / "o")
     for text in ("", "no JSON", "[]", json.dumps({"pid": 1})):
         (tmp_path / "o" / FILE).write_text(text)
-        assert "o: is in use by another process; valid" in tell("run", headline, "--out", "o", *SHORT)[2]
+        assert "o: is in use by another process; valid" in invoke("run", headline, "--out", "o", *SHORT)[2]
 
 
 @pytest.mark.parametrize("made", ["pipe", "link", "folder"])
-def test_a_lock_that_is_no_file_is_refused(tell, tmp_path, headline, made):
+def test_a_lock_that_is_no_file_is_refused(invoke, tmp_path, headline, made):
     (tmp_path / "o").mkdir()
     lock = tmp_path / "o" / FILE
     {"pipe": lambda: os.mkfifo(lock), "link": lambda: lock.symlink_to("/etc/passwd"), "folder": lock.mkdir}[made]()
-    status, _, err = tell("run", headline, "--out", "o", *SHORT)
+    status, _, err = invoke("run", headline, "--out", "o", *SHORT)
     assert status == 2
     assert FILE in err
 
@@ -183,15 +183,15 @@ def test_the_library_takes_the_lock_too(tmp_path, headline, holder):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_place_that_cannot_be_written_is_told_before_the_work(
-    tell, monkeypatch, tmp_path, headline, study, capture, name
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    invoke, monkeypatch, tmp_path, headline, study, capture, name
 ):
     (tmp_path / "file").write_text("in the way")
     words = commands(headline, study, capture)[name]
     for work in ("run", "compare", "live"):
         monkeypatch.setattr(f"fairdrop.scenario.Scenario.{work}", None)
     for place in ("file", "file/below"):
-        status, out, err = tell(*words, "--out", place)
+        status, out, err = invoke(*words, "--out", place)
         assert (status, out) == (2, "")
         assert place in err
     assert (tmp_path / "file").read_text() == "in the way"
@@ -209,23 +209,23 @@ REPORTING = ["run", "compare", "live", "replay", "sweep", "characterize"]
         ("notes.txt", "notes.txt: would be replaced, and is no report; valid: a report, or a name that is not taken"),
     ],
 )
-def test_a_report_that_cannot_be_written_is_told_before_the_work(
-    tell, tmp_path, headline, study, capture, name, place, expected
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+    invoke, tmp_path, headline, study, capture, name, place, expected
 ):
     (tmp_path / "folder").mkdir()
     (tmp_path / "notes.txt").write_text("my notes")
     before = sorted(os.listdir(tmp_path))
-    status, out, err = tell(*commands(headline, study, capture)[name], "--out", "o", "--report", place)
+    status, out, err = invoke(*commands(headline, study, capture)[name], "--out", "o", "--report", place)
     assert (status, out) == (2, "")
     assert expected in err
     assert sorted(os.listdir(tmp_path)) == before
     assert (tmp_path / "notes.txt").read_text() == "my notes"
 
 
-def test_a_report_may_lie_in_the_folder_that_is_made_with_it(tell, tmp_path, headline, study):
+def test_a_report_may_lie_in_the_folder_that_is_made_with_it(invoke, tmp_path, headline, study):
     for words in (["run", headline, *SHORT], ["sweep", study]):
         place = f"of-{words[0]}"
-        status, _, err = tell(*words, "--out", place, "--report", f"{place}/report.html", "--quiet")
+        status, _, err = invoke(*words, "--out", place, "--report", f"{place}/report.html", "--quiet")
         assert status == 0, err
         assert (tmp_path / place / "report.html").read_text().startswith("<!")
 
@@ -245,18 +245,18 @@ def test_a_report_may_lie_in_the_folder_that_is_made_with_it(tell, tmp_path, hea
         ({"c.pcap": "a capture"}, ["replay", "c.pcap", "--report", "c.pcap"], "c.pcap: would be replaced"),
     ],
 )  # fmt: skip
-def test_what_somebody_else_wrote_is_not_replaced(tell, tmp_path, headline, study, files, words, expected):
+def test_what_somebody_else_wrote_is_not_replaced(invoke, tmp_path, headline, study, files, words, expected):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    status, out, err = tell(*(headline if word == "HEADLINE" else word for word in words))
+    status, out, err = invoke(*(headline if word == "HEADLINE" else word for word in words))
     assert (status, out) == (2, "")
     assert expected in err
     assert {name: (tmp_path / name).read_text() for name in files} == files
 
 
-def test_results_are_written_over_results(tell, tmp_path, headline, study):
+def test_results_are_written_over_results(invoke, tmp_path, headline, study):
     for words in (["run", headline, "--report", "r.html", "--timing", "t.json", *SHORT], ["sweep", study]):
         for _ in range(2):
-            status, _, err = tell(*words, "--out", f"of-{words[0]}", "--quiet")
+            status, _, err = invoke(*words, "--out", f"of-{words[0]}", "--quiet")
             assert status == 0, err

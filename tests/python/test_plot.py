@@ -230,7 +230,7 @@ def test_print_has_true_type_fonts(function: str, tmp_path: Path, caplog: pytest
 
 
 def test_type_3_fonts_would_be_found(tmp_path: Path) -> None:
-    """The check above can fail: that is what Matplotlib writes unless it is told otherwise."""
+    """The check above can fail: Matplotlib writes that by default."""
     figure = Figure()
     figure.text(0.5, 0.5, "text")
     for name, kind in (("a.pdf", b"Type3"), ("a.ps", b"3")):
@@ -299,7 +299,7 @@ def test_the_axis_of_time_ends_in_a_tick(document: str) -> None:
     assert 300.0 in axes.get_xticks()
 
 
-def test_curves_can_be_told_apart() -> None:
+def test_curves_can_be_distinguished() -> None:
     names = [str(entry["name"]) for entry in catalogue()["disciplines"]]
     for start in range(len(names)):
         some = (names[start:] + names[:start])[:6]

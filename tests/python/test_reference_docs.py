@@ -70,17 +70,17 @@ def short_runs(headline):
 def test_every_value_that_a_discipline_decides_by_is_documented(root, short_runs):
     text = (root / "docs" / "reference" / "result.md").read_text(encoding="utf-8")
     section = text.split("## `queues[].internals`")[1].split("\n## ")[0]
-    told = {}
+    documented = {}
     for disciplines, names in re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE):
         for discipline in re.findall(r"`(\w+)`", disciplines):
-            told[discipline] = set(re.findall(r"`(\w+)`(?=[:;]| with| of|$)", names))
+            documented[discipline] = set(re.findall(r"`(\w+)`(?=[:;]| with| of|$)", names))
     found = {
         run["discipline"]: {value["name"] for value in queue["internals"]}
         for run in short_runs
         for queue in run["queues"]
     }
     for discipline, names in found.items():
-        assert names <= told.get(discipline, set()), discipline
+        assert names <= documented.get(discipline, set()), discipline
 
 
 def test_every_field_of_a_result_is_documented(root, short_runs):

@@ -489,7 +489,7 @@ def test_causes_of_drops_are_folded_where_the_figure_does_not_show_them(pages: d
     assert 'id="causes"' not in pages["simulation"]
 
 
-def test_the_order_is_told_once(pages: dict[str, str]) -> None:
+def test_the_order_is_stated_once(pages: dict[str, str]) -> None:
     assert pages["many"].count("In order: those that hold the greedy sender, by use") == 1
     assert "In order" not in pages["simulation"], "all three are named"
 

@@ -91,12 +91,12 @@ def test_no_definition_is_overlooked(root):
     assert is_id("X10") and is_id("choke-fig5") and not is_id("five-udp") and not is_id("paper")
 
 
-def test_decisions_that_definitions_rest_on_are_told(root):
+def test_decisions_that_definitions_rest_on_are_listed(root):
     text = (root / "docs" / "decisions" / "readings.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| (A-\d+) \|", text, re.MULTILINE)
-    assert len(told) == len(set(told))
+    listed = re.findall(r"^\| (A-\d+) \|", text, re.MULTILINE)
+    assert len(listed) == len(set(listed))
     named = {item for name in reproduce.names() for item in reproduce.definition(name).decisions}
-    assert named <= set(told), sorted(named - set(told))
+    assert named <= set(listed), sorted(named - set(listed))
 
 
 BASE = reproduce.definition("choke-fig3").text
@@ -221,7 +221,7 @@ def test_verdicts_take_readings_and_intervals_into_account(base, other, verdict)
     assert ("interval" in found.why) == (verdict == INCONCLUSIVE)
 
 
-def test_a_printed_number_that_is_missed_is_off_and_tells_by_how_much():
+def test_a_printed_number_that_is_missed_is_off_with_its_distance():
     data = {"base": rows(a=[[95.0, 96.0, 97.0]])}
     (found,), _ = judged(data, claim(arguments={"measure": "m", "low": 80, "high": 90}, number=85))
     assert found.verdict == OFF and "+11" in found.why and "+13 %" in found.why
@@ -361,8 +361,8 @@ def test_bad_input_of_the_command(words, message, tmp_path, capsys):
 def test_a_setting_that_does_not_fit_is_an_error(ids, setting, messages, tmp_path, capsys):
     """It names flag, value and what is valid, before anything is done."""
     assert main(["reproduce", *ids, "--out", str(tmp_path / "r"), "--set", setting]) == 2
-    said = capsys.readouterr().err
-    assert all(message in said for message in messages), said
+    err = capsys.readouterr().err
+    assert all(message in err for message in messages), err
     assert not (tmp_path / "r").exists()
     with pytest.raises(ValueError, match=re.escape(messages[0])):
         reproduce.run(ids[-1], settings=[setting], directory=tmp_path / "r")
@@ -421,8 +421,8 @@ def test_control_c_keeps_what_is_done_and_resume_ends_with_the_same(tmp_path):
     store = tmp_path / "a" / "store"
     wait_for(lambda: len(list(store.rglob("*.gz"))) >= 3, "three runs")
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=PATIENCE)
-    assert first.returncode == 130 and "fairdrop reproduce --resume" in said
+    _, err = first.communicate(timeout=PATIENCE)
+    assert first.returncode == 130 and "fairdrop reproduce --resume" in err
     assert (tmp_path / "a" / "results" / "choke-fig2.json").exists()
     assert not (tmp_path / "a" / "results" / "choke-fig9.json").exists()
     kept = {path: path.stat().st_mtime_ns for path in store.rglob("*.gz")}

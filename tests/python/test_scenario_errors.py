@@ -75,13 +75,13 @@ def test_a_wrong_value_is_refused(section, name):
     text, line = text_with(section, name, wrong)
     with pytest.raises(fairdrop.ScenarioError) as caught:
         fairdrop.Scenario(text, "file.toml")
-    told_path = called(section, name, wrong)
-    told = [
-        message for message in str(caught.value).splitlines() if message.startswith(f"file.toml:{line}: {told_path} ")
+    shown_path = called(section, name, wrong)
+    matching = [
+        message for message in str(caught.value).splitlines() if message.startswith(f"file.toml:{line}: {shown_path} ")
     ]
-    assert told, str(caught.value)
-    assert wrong in told[0]
-    assert "; valid: " in told[0]
+    assert matching, str(caught.value)
+    assert wrong in matching[0]
+    assert "; valid: " in matching[0]
 
 
 @pytest.mark.parametrize(("section", "name"), fields())
@@ -95,9 +95,9 @@ def test_the_same_by_set(section, name):
     path = f"{section}.{name}" if section else name
     with pytest.raises(fairdrop.ScenarioError) as caught:
         fairdrop.Scenario(text, "file.toml", [f"{path}=[[1]]"])
-    told_path = called(section, name, "[[1]]")
+    shown_path = called(section, name, "[[1]]")
     assert any(
-        message.startswith(f"--set {path}=[[1]]: {told_path} = [[1]] is not valid; valid: ")
+        message.startswith(f"--set {path}=[[1]]: {shown_path} = [[1]] is not valid; valid: ")
         for message in str(caught.value).splitlines()
     ), str(caught.value)
 
@@ -161,9 +161,9 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
     ],
 )
 def test_what_cannot_be_is_refused_before_the_run(text, expected):
-    told = problems(text)
+    lines = problems(text)
     for message in expected:
-        assert any(message in line for line in told), told
+        assert any(message in line for line in lines), lines
 
 
 # All have `limit`; only those with parameters of their own have a table.
@@ -173,13 +173,13 @@ TABLES = [info["name"] for info in fairdrop.catalogue()["disciplines"] if len(in
 @pytest.mark.parametrize("discipline", TABLES)
 def test_an_unknown_field_is_one_problem(discipline):
     table = f"[queue]\ndiscipline = '{discipline}'\nlimit = 2000\n[queue.{discipline}]\nsugar = 2\n"
-    (told,) = problems(table + GROUP)
-    assert told.startswith(f"s.toml:5: there is no field queue.{discipline}.sugar"), told
+    (line,) = problems(table + GROUP)
+    assert line.startswith(f"s.toml:5: there is no field queue.{discipline}.sugar"), line
 
 
 def test_all_problems_are_reported_at_once():
-    told = problems('duration = -1\nseed = "x"\n[queue]\nlimit = 0\n[queue.red]\nmax_p = 7\n' + GROUP + "count = 0\n")
-    assert [line.split(": ")[1].split(" ")[0] for line in told] == [
+    lines = problems('duration = -1\nseed = "x"\n[queue]\nlimit = 0\n[queue.red]\nmax_p = 7\n' + GROUP + "count = 0\n")
+    assert [line.split(": ")[1].split(" ")[0] for line in lines] == [
         "duration", "seed", "queue.limit", "queue.red.max_p", "groups.g.count",
     ]  # fmt: skip
 
@@ -194,7 +194,7 @@ rate = "2mbit"
 """
 
 
-def told(text: str, *settings: str) -> str:
+def fail(text: str, *settings: str) -> str:
     with pytest.raises(fairdrop.ScenarioError) as caught:
         fairdrop.Scenario(text, "s.toml", settings)
     return str(caught.value)
@@ -212,7 +212,7 @@ def told(text: str, *settings: str) -> str:
     ],
 )
 def test_a_unit_is_spelled_for_who_wrote_another(field, value, spelled):
-    message = told(TWO, f"groups.udp.{field}={value}")
+    message = fail(TWO, f"groups.udp.{field}={value}")
     assert message.startswith(f'--set groups.udp.{field}={value}: groups.udp.{field} = "{value}" is not valid; valid: ')
     assert f"; valid: {spelled}" in message, message
 
@@ -226,7 +226,7 @@ def test_other_readers_of_rates_spell_them_too(rate):
 
 
 def test_a_rate_in_bytes_is_not_taken_for_bits():
-    assert "MB/s counts" in told(TWO.replace("2mbit", "2MB/s"))
+    assert "MB/s counts" in fail(TWO.replace("2mbit", "2MB/s"))
 
 
 @pytest.mark.parametrize(
@@ -242,12 +242,12 @@ def test_a_rate_in_bytes_is_not_taken_for_bits():
         ("[[groups]]", '[queue.red]\nthreshold_unit = "bites"\n[[groups]]', ""),
     ],
 )  # fmt: skip
-def test_what_was_probably_meant_is_said(old, new, message):
-    assert message in told(TWO.replace(old, new, 1))
+def test_what_was_probably_meant_is_suggested(old, new, message):
+    assert message in fail(TWO.replace(old, new, 1))
 
 
 def test_a_group_that_a_setting_misspells():
-    message = told(TWO, "groups.upd.rate=1mbit")
+    message = fail(TWO, "groups.upd.rate=1mbit")
     assert message.startswith("--set groups.upd.rate=1mbit: groups.upd.rate=1mbit (did you mean udp?); valid: "), (
         message
     )
@@ -269,19 +269,19 @@ def test_a_group_that_a_setting_misspells():
 def test_a_setting_is_blamed_for_what_it_makes_wrong(settings, blamed, message):
     text = 'warm_up = "10s"\nduration = "60s"\n[queue.red]\nmax_th = 150\n' + TWO
     fairdrop.Scenario(text)
-    assert told(text, *settings).startswith(f"--set {blamed}: {message}")
-    # What is wrong with the file alone is told of its line, whatever was set.
-    assert told(text + "rte = 1\n", *settings).splitlines()[0].startswith("s.toml:12: there is no field groups.udp.rte")
+    assert fail(text, *settings).startswith(f"--set {blamed}: {message}")
+    # A problem of the file alone is reported with its line, whatever was set.
+    assert fail(text + "rte = 1\n", *settings).splitlines()[0].startswith("s.toml:12: there is no field groups.udp.rte")
 
 
 def test_groups_that_have_no_name_of_their_own_are_numbered():
     text = TWO.replace('"2mbit"', "0")
     for name in ("a.b", "7", "tcp"):
-        assert "groups.1.rate = 0" in told(text.replace('"udp"', f'"{name}"'))
-    assert "links.1.rate = 0" in told(
+        assert "groups.1.rate = 0" in fail(text.replace('"udp"', f'"{name}"'))
+    assert "links.1.rate = 0" in fail(
         '[[links]]\nfrom="a"\nto="b"\nrate=1\n[[links]]\nfrom="b"\nto="c"\nrate=0\n' + TWO
     )
-    assert "links.wire.rate = 0" in told('[[links]]\nname="wire"\nfrom="a"\nto="b"\nrate=0\n' + TWO)
+    assert "links.wire.rate = 0" in fail('[[links]]\nname="wire"\nfrom="a"\nto="b"\nrate=0\n' + TWO)
 
 
 @pytest.mark.parametrize("written", ["fq-codel", "FQ_CoDel", "FQ-CODEL"])

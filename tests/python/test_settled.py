@@ -50,7 +50,7 @@ def slow(tmp_path_factory):
     return run(parse(SLOW, "f", "chokew-fig10"), Order(seeds=5), Store(tmp_path_factory.mktemp("store")), 2)
 
 
-def test_what_had_not_settled_is_told_and_run_again(slow):
+def test_what_had_not_settled_is_reported_and_run_again(slow):
     settled = slow.document["warm_up"]
     assert settled["asked"] == 2
     moved = [one for one in settled["unsettled"] if one["series"] == "p0"]
@@ -62,7 +62,7 @@ def test_what_had_not_settled_is_told_and_run_again(slow):
     assert row["by"] > 0.5
 
 
-def test_a_verdict_that_the_warm_up_made_is_told(slow):
+def test_a_verdict_that_the_warm_up_made_is_reported(slow):
     """UDP is shut out once the factor has grown: from 2 s on it has a twentieth of the link, from 60 s on nothing."""
     (claim,) = slow.document["claims"]
     (changed,) = slow.document["warm_up"]["longer"]["claims"]

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or broken: the work is done, and lost output is told by the exit status."""
+"""Standard streams that are closed, full or broken: the work is done, and the exit status reports lost output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_work_is_done_whichever_streams_are_closed(headline, tmp_path, closed):
 
 
 @pytest.mark.parametrize("closed", CLOSED, ids=lambda closed: "-".join(map(str, closed)) or "none")
-def test_nothing_is_lost_where_nothing_is_said(headline, tmp_path, closed):
+def test_nothing_is_lost_where_nothing_is_printed(headline, tmp_path, closed):
     done = shell(["run", headline, "--quiet", "--report", "r.html", *SHORT], closing(closed), tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "r.html").read_text().startswith("<!")

@@ -81,18 +81,18 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("said", CHECKS)
-def test_advisories_that_could_not_be_asked_are_none_of_the_others(root, tmp_path, said):
+@pytest.mark.parametrize("printed", CHECKS)
+def test_advisories_that_could_not_be_asked_are_none_of_the_others(root, tmp_path, printed):
     """An answer, a hole, a database out of reach, and a program that fails."""
-    code, expected, told = CHECKS[said]
-    (tmp_path / "said").write_text(said + "\n", encoding="utf-8")
+    code, expected, expected_text = CHECKS[printed]
+    (tmp_path / "printed").write_text(printed + "\n", encoding="utf-8")
     program = tmp_path / "cargo-deny"
-    program.write_text(f'#!/bin/sh\ncat "{tmp_path}/said" >&2\nexit {code}\n', encoding="utf-8")
+    program.write_text(f'#!/bin/sh\ncat "{tmp_path}/printed" >&2\nexit {code}\n', encoding="utf-8")
     program.chmod(0o755)
     done = subprocess.run([root / "scripts" / "advisories.sh", program], capture_output=True, text=True, check=False)
     assert done.returncode == expected
-    assert told in done.stdout + done.stderr
-    assert code == 0 or said in done.stderr
+    assert expected_text in done.stdout + done.stderr
+    assert code == 0 or printed in done.stderr
 
 
 def test_continuous_integration_checks_dependencies(root):

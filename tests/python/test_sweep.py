@@ -103,7 +103,7 @@ def test_values_of_an_axis(spec, expected):
 
 
 @pytest.mark.parametrize(
-    ("axes", "told"),
+    ("axes", "message"),
     [
         ({}, "there is none"),
         ({"seed": "7"}, "valid: a list of values"),
@@ -121,13 +121,13 @@ def test_values_of_an_axis(spec, expected):
         ({"x.share": [1, 2]}, "is the name of another column"),
     ],
 )
-def test_wrong_axes_are_told(axes, told):
-    with pytest.raises(StudyError, match=told):
+def test_wrong_axes_are_refused(axes, message):
+    with pytest.raises(StudyError, match=message):
         make_study({"axes": axes}, "s", Path(), fairdrop.Scenario('[[groups]]\nname = "g"\ntransport = "reno"\n'))
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"seds": 3}, "seds is not known .did you mean seeds.*; valid: schema, name"),
         ({"seeds": 0}, "seeds = 0 is not valid; valid: a whole number from 1"),
@@ -143,8 +143,8 @@ def test_wrong_axes_are_told(axes, told):
         ({"schema": "fairdrop/study/9"}, "valid: 'fairdrop/study/1'"),
     ],
 )
-def test_wrong_studies_are_told(scenario, fields, told):
-    with pytest.raises(StudyError, match=told):
+def test_wrong_studies_are_refused(scenario, fields, message):
+    with pytest.raises(StudyError, match=message):
         make_study({"axes": {"x.a": [1, 2], "x.b": [1, 2, 3]}, **fields}, "s", Path(), scenario)
 
 
@@ -295,7 +295,7 @@ def test_opened_by_everything_without_glue(done):
 
 
 def test_the_work_for_values_is_proportional_to_them(monkeypatch):
-    """Each level is read once to tell its kind, and once for its row: 100,000 points took quadratic time."""
+    """Each level is read once for its kind, and once for its row: 100,000 points took quadratic time."""
     (axis,) = read_axes({"groups.udp.rate": [f"{n}kbit" for n in range(1, 2001)]}, False)
     calls = []
     read = axes_module.plain
@@ -431,7 +431,7 @@ def test_drawn_environments_have_no_front(scenario, tmp_path):
     assert 'id="best"' not in (tmp_path / "s.html").read_text()
 
 
-def test_more_lines_than_can_be_told_apart_have_panels(scenario, tmp_path):
+def test_more_lines_than_can_be_distinguished_have_panels(scenario, tmp_path):
     axes = {
         "discipline": ["red", "choke", "droptail", "sfq", "fq_codel", "pie", "codel"],
         "groups.udp.rate": ["500kbit", "1mbit"],
@@ -503,8 +503,8 @@ def test_a_quantile_is_known_to_its_bin_only(done):
 
 def test_a_stopping_rule_finer_than_the_bins_is_refused(scenario, tmp_path):
     stop = {"measure": "queue_sojourn_p99_s", "relative": 0.0001}
-    told = r"stop.relative = 0.0001 is finer than queue_sojourn_p99_s is known, to 0.00098 of itself; valid: 0.00049"
-    with pytest.raises(StudyError, match=told):
+    message = r"stop.relative = 0.0001 is finer than queue_sojourn_p99_s is known, to 0.00098 of itself; valid: 0.00049"
+    with pytest.raises(StudyError, match=message):
         fairdrop.sweep(scenario, axes={"discipline": ["red"]}, stop=stop, out=tmp_path / "o")
 
 
@@ -628,12 +628,12 @@ def test_a_wrong_value_is_found_before_anything_is_done(study, tmp_path, fairdro
     study.write_text(STUDY.replace("[0.02, 0.1]", "[0.02, 1.5]"))
     refused = fairdrop("sweep", study, "--out", "o")
     assert refused.returncode == 2
-    told = "study.toml: queue.red.max_p = 1.5 is not valid; valid: a number from 0 to 1\n"
-    assert refused.stderr.endswith(told) and "--set" not in refused.stderr
+    message = "study.toml: queue.red.max_p = 1.5 is not valid; valid: a number from 0 to 1\n"
+    assert refused.stderr.endswith(message) and "--set" not in refused.stderr
     assert not (tmp_path / "o").exists()
 
 
-def test_what_is_wrong_at_a_point_alone_is_told_with_the_point(study, fairdrop):
+def test_what_is_wrong_at_a_point_alone_is_reported_with_the_point(study, fairdrop):
     """Neither value is wrong by itself."""
     study.write_text(STUDY.replace("queue.red.max_p = [0.02, 0.1]", 'queue.limit = ["300p", "100p"]'))
     refused = fairdrop("sweep", study)
@@ -747,7 +747,7 @@ def test_figures_by_name(done):
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "message"),
     [
         (lambda plot: plot.lines("share", "max_p", group="udp"), "axes that the figure does not show are open"),
         (lambda plot: plot.lines("speed", "max_p"), "measure = 'speed' is not valid; valid: "),
@@ -760,8 +760,8 @@ def test_figures_by_name(done):
         ),
     ],
 )
-def test_figures_that_cannot_be_drawn_say_why(done, ask, told):
-    with pytest.raises(StudyError, match=told):
+def test_figures_that_cannot_be_drawn_say_why(done, ask, message):
+    with pytest.raises(StudyError, match=message):
         ask(done.plot)
 
 
@@ -801,7 +801,7 @@ def test_objects_travel(done, scenario):
     assert sweep.table.to_arrow().equals(done.table.to_arrow())
 
 
-def test_the_command_tells_what_it_did(study, tmp_path, fairdrop):
+def test_the_command_reports_what_it_did(study, tmp_path, fairdrop):
     done = fairdrop("sweep", study, "--json", "--report", "r.html")
     assert done.returncode == 0, done.stderr
     about = json.loads(done.stdout)

@@ -35,8 +35,8 @@ def test_what_is_piped_is_one_table(monkeypatch):
     assert len(table_text(HEAD, LINES).splitlines()) == 3
 
 
-def test_output_has_no_colours(tell, headline):
+def test_output_has_no_colours(invoke, headline):
     """Nor anything else that a terminal obeys."""
     for words in (["list"], ["--help"], ["run", headline, "--set", "duration=2s", "--set", "warm_up=1s"], ["rum"]):
-        _, out, err = tell(*words)
+        _, out, err = invoke(*words)
         assert not re.search(r"\x1b", out + err)

@@ -64,7 +64,7 @@ def test_back_choke_as_a_pair():
     [("poisson", 1.0, 0.01, 0.03), ("poisson", 3.0, 0.02, 0.03), ("cbr", 1.0, 0.02, 0.10)],
 )
 def test_equilibrium_with_constant_rates(law, fast, share_tolerance, queue_tolerance):
-    """CHOKe with a RED ramp and an independent coin: shares and queue of the full model (models of Tang et al.).
+    """CHOKe with a RED ramp and independent draws: shares and queue of the full model (models of Tang et al.).
 
     Evenly spaced flows see their own backlog half a packet low, so the queue is only good to ten per cent there.
     """

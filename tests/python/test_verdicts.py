@@ -142,7 +142,7 @@ def test_ratio_of_a_split_by_hand():
     assert split_ratio([10.0, 0.0, 11.0, 1.0]) == (pytest.approx(100.0), 2)
 
 
-def test_two_states_are_told_and_one_state_is_not():
+def test_two_states_are_reported_and_one_state_is_not():
     found = two_states(Row("a", {}, "m", (20.0, 266.0, 270.0, 20.0, 265.0, 269.0, 20.0)))
     assert found is not None and found.locked and (len(found.low), len(found.high)) == (3, 4)
     assert two_states(Row("a", {}, "m", (266.0, 270.0, 265.0, 269.0, 268.0, 264.0))) is None
@@ -177,10 +177,10 @@ def test_a_mutated_scheme_is_run_in_the_place_of_the_papers(tmp_path):
     mutants = {cell.scheme: cell.content["queue"]["discipline"] for cell in cells(one, Order(), Runs(3, mutant="red"))}
     assert mutants == {"choke": "red"}, "yardsticks stay what they are"
     found = reproduce.run("choke-fig3", seeds=3, settings=["duration=60s", "warm_up=10s"], directory=tmp_path)
-    told = {item["id"]: item["mutants"] for item in found.document["claims"]}
-    assert told["held"] == {"red": BROKEN, "droptail": BROKEN}, "without CHOKe UDP is not held to a quarter"
-    assert told["full"] == {"red": HELD, "droptail": HELD}, "a full link says nothing about CHOKe"
-    assert told["starved"] == {}, "a claim about RED and DropTail"
+    mutants_of = {item["id"]: item["mutants"] for item in found.document["claims"]}
+    assert mutants_of["held"] == {"red": BROKEN, "droptail": BROKEN}, "without CHOKe UDP is not held to a quarter"
+    assert mutants_of["full"] == {"red": HELD, "droptail": HELD}, "a full link says nothing about CHOKe"
+    assert mutants_of["starved"] == {}, "a claim about RED and DropTail"
 
 
 def test_a_mutated_scheme_changes_the_verdict(tmp_path):
@@ -314,7 +314,7 @@ def test_traced_runs_have_every_event():
         ({"mine/paper.toml": "title = 'Mine'"}, "paper.toml: claimed is missing"),
     ],
 )
-def test_what_is_wrong_with_a_folder_is_told(files, message, tmp_path, capsys):
+def test_what_is_wrong_with_a_folder_is_reported(files, message, tmp_path, capsys):
     folder = tmp_path / "papers"
     folder.mkdir()
     for file, text in files.items():
@@ -322,8 +322,8 @@ def test_what_is_wrong_with_a_folder_is_told(files, message, tmp_path, capsys):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert main(["reproduce", "--papers", str(folder), "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert message in said and "Traceback" not in said
+    err = capsys.readouterr().err
+    assert message in err and "Traceback" not in err
     assert not (tmp_path / "out").exists()
 
 

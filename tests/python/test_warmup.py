@@ -85,7 +85,7 @@ def test_runs_that_moved_all_alike_have_a_score_that_can_be_written():
 
 
 @pytest.mark.parametrize("seeds", [2, 6])
-def test_a_warm_up_that_is_too_short_is_told(slow, seeds):
+def test_a_warm_up_that_is_too_short_is_reported(slow, seeds):
     result = slow.with_settings("warm_up=2s").run(seeds=seeds)
     (found,) = [one for one in result.unsettled if one.series == "p0"]
     assert (found.discipline, found.queue, found.runs, found.warm_up_s) == ("chokew", "bottleneck", seeds, 2.0)
@@ -98,7 +98,7 @@ def test_a_warm_up_that_is_too_short_is_told(slow, seeds):
     assert [f"warning: {text}" for text in notice.lines] == [line]
 
 
-def test_one_series_alone_is_told_with_its_numbers(slow, monkeypatch):
+def test_one_series_alone_is_reported_with_its_numbers(slow, monkeypatch):
     result = slow.with_settings("warm_up=2s").run(seeds=2)
     (found,) = [one for one in result.unsettled if one.series == "p0"]
     monkeypatch.setattr("fairdrop.cautions.unsettled", lambda _: [found])
@@ -107,7 +107,7 @@ def test_one_series_alone_is_told_with_its_numbers(slow, monkeypatch):
     assert line.startswith("chokew: p0 at bottleneck still moved after the warm-up of 2 s: ")
 
 
-def test_long_enough_is_not_told(root, headline):
+def test_long_enough_is_not_reported(root, headline):
     for seeds in (1, 6):
         assert fairdrop.load(headline).run(seeds=seeds).unsettled == []
     chokew = fairdrop.load(root / "scenarios" / "chokew.toml", ["duration=200s", "warm_up=50s"])

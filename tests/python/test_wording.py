@@ -103,8 +103,8 @@ def test_the_command_counts_one(tmp_path, capsys):
     """One of everything that it counts."""
     words = ["reproduce", "under-thm1", "--out", str(tmp_path / "r")]
     assert main(words) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith("Claims of the papers: 1 holds; ") and re.match(r"under-thm1 .*\n1 id in ", said.err)
+    shown = capsys.readouterr()
+    assert shown.out.startswith("Claims of the papers: 1 holds; ") and re.match(r"under-thm1 .*\n1 id in ", shown.err)
     assert main(["conformance", "run", "--discipline", "droptail", "--case", "basic"]) == 0
     assert capsys.readouterr().err == "1 vector: 1 passed\n"
     scenario = tmp_path / "one.toml"

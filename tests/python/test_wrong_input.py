@@ -1,4 +1,4 @@
-"""Twenty wrong inputs for each command: told with what is valid, without a traceback, and nothing is written."""
+"""Twenty wrong inputs for each command: reported with the valid values, without a traceback or anything written."""
 
 # ruff: noqa: E501 (tables of words)
 
@@ -181,12 +181,12 @@ def test_there_are_twenty_of_each():
 
 
 @pytest.mark.parametrize(("command", "words"), CASES, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else value)
-def test_wrong_input_is_told_and_leaves_nothing(tell, folder, places, command, words):
+def test_wrong_input_is_reported_and_leaves_nothing(invoke, folder, places, command, words):
     if command == "live" and not shutil.which(os.environ.get("FAIRDROPD", "fairdropd")):
         pytest.skip("fairdropd, which knows what is valid, is not built")
     before = snapshot(folder)
     given = [str(places.get(word, word)) for word in words]
-    status, out, err = tell(*given)
+    status, out, err = invoke(*given)
     assert status not in (0, 130), f"{out}{err}"
     # What `check` finds wrong is its answer.
     assert out == "" or command == "check"

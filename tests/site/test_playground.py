@@ -47,7 +47,7 @@ def test_the_document_is_the_native_one(opened: Any, case: str) -> None:
     assert opened().evaluate(RUN, asked) == native.to_json()
 
 
-def test_the_story_tells_what_its_runs_found(opened: Any) -> None:
+def test_the_story_states_what_its_runs_found(opened: Any) -> None:
     page = opened()
     found = fairdrop.Scenario(scenario("headline"), FILE).compare(["droptail", "choke"]).document
     for panel, run in zip(["fifo", "choke"], found["runs"], strict=True):
@@ -67,17 +67,17 @@ def test_errors_have_the_words_of_the_command(opened: Any, tmp_path: Path) -> No
     (tmp_path / FILE).write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "fairdrop", "run", FILE]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    told = [line.removeprefix("fairdrop: error: ") for line in done.stderr.splitlines()]
-    assert len(told) == 3
+    lines = [line.removeprefix("fairdrop: error: ") for line in done.stderr.splitlines()]
+    assert len(lines) == 3
     page = opened()
     page.fill("#toml", text)
     problems = page.locator("#problems button")
     problems.nth(2).wait_for()
-    assert problems.all_inner_texts() == told
-    assert page.locator("#lines b").all_inner_texts() == [f"{line.split(':')[1]}\n" for line in told]
+    assert problems.all_inner_texts() == lines
+    assert page.locator("#lines b").all_inner_texts() == [f"{line.split(':')[1]}\n" for line in lines]
     problems.first.click()
     selected = "area => area.value.slice(area.selectionStart, area.selectionEnd)"
-    assert page.locator("#toml").evaluate(selected) == text.splitlines()[int(told[0].split(":")[1]) - 1]
+    assert page.locator("#toml").evaluate(selected) == text.splitlines()[int(lines[0].split(":")[1]) - 1]
     page.fill("#toml", scenario("headline"))
     problems.first.wait_for(state="detached")
 

@@ -103,7 +103,7 @@ def test_any_mix_of_rates_is_shared_as_simulated(times: float) -> None:
 def test_greedy_senders_beside_tcp_get_what_the_model_says(flows: int, senders: int, rate: float, rtt_s: float) -> None:
     """With the simulated s and root the limit is what a greedy sender gets, within 20 %.
 
-    Told only how much TCP's shares vary, as much as makes that s, the model is within 30 %: its TCP knows no timeouts,
+    Given only the variance of TCP's shares, chosen to give that s, the model is within 30 %: its TCP knows no timeouts,
     so its root is larger.
     """
     runs = made.greedy(flows, senders, rate, rtt_s, seeds=4)
@@ -153,9 +153,9 @@ def test_classes_of_round_trips_share_more_evenly_than_the_model_has_it(senders:
     runs, model = made.several_round_trips(1, 8, senders, seeds=3)
     number = 8 * len(made.TRIPS) + senders
     found = np.array([np.mean(made.shares(runs, k)) for k in range(len(made.TRIPS))]) * number / 8
-    told = number * model.mu[: len(made.TRIPS)]
-    assert found == pytest.approx(told, abs=0.35)
-    assert found.max() - found.min() < 0.5 * (told.max() - told.min())
+    predicted = number * model.mu[: len(made.TRIPS)]
+    assert found == pytest.approx(predicted, abs=0.35)
+    assert found.max() - found.min() < 0.5 * (predicted.max() - predicted.min())
 
 
 def test_what_cannot_be() -> None:
@@ -204,7 +204,7 @@ def test_noise_is_that_of_the_simulator(flows: int) -> None:
 
 
 @pytest.mark.parametrize(("flows", "delay"), [(20, 0.05), (20, 0.1), (20, 0.2), (10, 0.2), (60, 0.2)])
-def test_the_margin_tells_whether_small_deviations_grow(flows: int, delay: float) -> None:
+def test_the_margin_shows_whether_small_deviations_grow(flows: int, delay: float) -> None:
     """The linear loop in steps of a millisecond, with a controller that acts every 16 ms."""
     c = 2500.0
     loop = collar_margin(c, flows, delay)

@@ -423,7 +423,7 @@ def test_no_result_whose_identities_do_not_hold(part):
             assert "nan" not in str(error)
             seen["none"] += 1
         except ConvergenceError as error:
-            # A defect, but told; nothing was returned.
+            # A defect, but a reported one; nothing was returned.
             seen[f"{model.__name__}: {error}"] += 1
         except ValueError as error:
             assert str(error)[0].islower(), error

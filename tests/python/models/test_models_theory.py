@@ -1,5 +1,5 @@
 """Theory beyond the papers against the simulator: packet sizes (F116), several links (F126), transients (F127), other
-leaky buffers (F128), and why WARD draws two (F129). Each with replications; tolerances are relative where not said.
+leaky buffers (F128), and why WARD draws two (F129). Each with replications; tolerances are relative unless stated.
 """
 
 from __future__ import annotations
