@@ -488,11 +488,11 @@ impl LinkArgs {
 
 /// A problem of a setting that an option has become names the option.
 fn in_words_of(options: &[(String, String)], problem: &str) -> String {
-    let told = options.iter().find_map(|(option, setting)| {
+    let named = options.iter().find_map(|(option, setting)| {
         let what = problem.strip_prefix(&format!("--set {setting}: "))?;
         Some(format!("{option}: {what}"))
     });
-    told.unwrap_or_else(|| problem.to_owned())
+    named.unwrap_or_else(|| problem.to_owned())
 }
 
 /// The manual page: the command, then each of its subcommands.
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_told_once_in_the_words_of_the_option() {
+    fn problems_are_reported_once_in_the_words_of_the_option() {
         let chokes = link(&["--queue", "chokes"]).unwrap_err();
         assert!(chokes.starts_with("--queue chokes: queue.discipline = \"chokes\" is not valid"), "{chokes}");
         assert_eq!(chokes.lines().count(), 1, "{chokes}");
@@ -567,12 +567,12 @@ mod tests {
             ("--link", "/dev/zero", "/dev/zero: is a character device"),
             ("--link", "no.toml", "no.toml: No such file"),
         ] {
-            let told = link(&[option, value]).unwrap_err();
-            assert!(told.starts_with(problem), "{told}");
+            let message = link(&[option, value]).unwrap_err();
+            assert!(message.starts_with(problem), "{message}");
         }
         let words = ["fairdropd", "shell", "--metrics", "127.0.0.1:99999"];
-        let told = Cli::try_parse_from(words).unwrap_err().to_string();
-        assert!(told.contains("for example 127.0.0.1:9100"), "{told}");
+        let message = Cli::try_parse_from(words).unwrap_err().to_string();
+        assert!(message.contains("for example 127.0.0.1:9100"), "{message}");
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub mod metrics;
 #[doc(hidden)]
 pub mod os;
 #[doc(hidden)]
+pub mod output;
+#[doc(hidden)]
 pub mod port;
 #[cfg(all(feature = "qdisc", not(target_feature = "crt-static")))]
 #[doc(hidden)]
@@ -36,8 +38,6 @@ pub mod qdisc;
 pub mod record;
 #[doc(hidden)]
 pub mod routed;
-#[doc(hidden)]
-pub mod said;
 #[doc(hidden)]
 pub mod services;
 #[doc(hidden)]

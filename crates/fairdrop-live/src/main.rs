@@ -5,7 +5,7 @@ use fairdrop_live::cli::{self, Cli, Command};
 use fairdrop_live::daemon::Refusal;
 #[cfg(feature = "lab")]
 use fairdrop_live::lab;
-use fairdrop_live::{bridge, control, os::namespace, routed, said, say, shell};
+use fairdrop_live::{bridge, control, os::namespace, output, routed, say, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -22,17 +22,17 @@ fn run(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Check(check) => {
             let link = check.read()?;
-            said::print(&link.source)?;
-            link.told().iter().for_each(|line| say!("{line}"));
+            output::print(&link.source)?;
+            link.in_words().iter().for_each(|line| say!("{line}"));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Ctl(args) => said::print(&control::ctl(&args)?).map(|()| ExitCode::SUCCESS),
-        Command::Qdisc(args) => said::print(&args.run()?).map(|()| ExitCode::SUCCESS),
+        Command::Ctl(args) => output::print(&control::ctl(&args)?).map(|()| ExitCode::SUCCESS),
+        Command::Qdisc(args) => output::print(&args.run()?).map(|()| ExitCode::SUCCESS),
         Command::Man => {
             let manual = cli::manual().map_err(|error| error.to_string())?;
-            said::print(&manual).map(|()| ExitCode::SUCCESS)
+            output::print(&manual).map(|()| ExitCode::SUCCESS)
         }
-        Command::Completions { shell } => said::print(&cli::completions(shell)).map(|()| ExitCode::SUCCESS),
+        Command::Completions { shell } => output::print(&cli::completions(shell)).map(|()| ExitCode::SUCCESS),
         Command::SettingsKeeper { socket } => Ok(bridge::keep(&socket)),
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),

@@ -41,8 +41,8 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
         + prepared.memory(frame_bytes);
     crate::say!(
         "fairdropd: up {}; down {}; {:.1} MB of buffers",
-        link.up.told(),
-        link.down.told(),
+        link.up.in_words(),
+        link.down.in_words(),
         buffers as f64 / 1e6
     );
     let key = random_key().map_err(Refusal::running)?;
@@ -66,7 +66,7 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
     drop(services);
     let (up, down) = (up.map_err(Refusal::running)?, down.map_err(Refusal::running)?);
     let summary = Summary::new(up, down, processors.stolen(), limits);
-    summary.tell(args.end.report.as_deref()).map_err(Refusal::running)?;
+    summary.write(args.end.report.as_deref()).map_err(Refusal::running)?;
     let gone = || format!("{} or {} is gone: somebody has deleted it", names[0], names[1]);
     if stopped { Ok(()) } else { Err(Refusal::running(gone())) }
 }

@@ -74,11 +74,11 @@ impl Summary {
         lines
     }
 
-    /// Says them on standard error, and writes the whole to a file if one is named.
+    /// Logs the lines on standard error, and writes the whole to a file if one is named.
     ///
     /// # Errors
     /// The file cannot be written; it is written whole or not at all.
-    pub fn tell(&self, file: Option<&Path>) -> Result<(), String> {
+    pub fn write(&self, file: Option<&Path>) -> Result<(), String> {
         self.lines().iter().for_each(|line| crate::say!("fairdropd: {line}"));
         let Some(path) = file else { return Ok(()) };
         let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n";

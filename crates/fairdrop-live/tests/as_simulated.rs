@@ -160,7 +160,7 @@ fn event_of(outcome: &Outcome, number: u64, end: Time) -> Option<Event> {
     (at <= end).then_some((number, at, cause, ecn))
 }
 
-/// The simulator tells the field of a dropped packet as it arrived: not compared.
+/// The simulator reports the ECN field of a dropped packet as it arrived: not compared.
 fn without_field_of_dropped(events: Vec<Event>) -> Vec<Event> {
     let plain = |(number, at, cause, ecn): Event| {
         (number, at, cause, if cause.is_some() { Ecn::NotCapable } else { ecn })
@@ -284,7 +284,7 @@ fn frame_of(event: &TraceEvent) -> Vec<u8> {
     frame
 }
 
-/// Notes what becomes of each packet, as its frame tells.
+/// Notes the fate of each packet, read from its frame.
 struct Note {
     events: Sender<Event>,
     end: Time,

@@ -90,9 +90,9 @@ fn start(arguments: &[&str], ready: &str) -> Child {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let mut said = Vec::new();
-    let found = lines.by_ref().inspect(|line| said.push(line.clone())).any(|line| line.contains(ready));
-    assert!(found, "{said:?}");
+    let mut logged = Vec::new();
+    let found = lines.by_ref().inspect(|line| logged.push(line.clone())).any(|line| line.contains(ready));
+    assert!(found, "{logged:?}");
     thread::spawn(move || lines.for_each(drop));
     child
 }
@@ -154,8 +154,8 @@ fn every_thread_of_a_shell_and_nothing_of_its_command() {
     let script = "grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status; read end";
     let arguments = ["shell", "--metrics", "127.0.0.1:0", "--", "sh", "-c", script];
     let mut child = start(&arguments, "metrics at");
-    let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let of_command: Vec<String> = said.by_ref().take(2).collect();
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let of_command: Vec<String> = printed.by_ref().take(2).collect();
     given_up(child.id(), 0, 2);
     let own = fs::read_to_string("/proc/self/status").unwrap();
     let own = own.lines().filter(|line| line.starts_with("NoNewPrivs:") || line.starts_with("Seccomp:"));

@@ -80,20 +80,20 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The run of `output`; `None`, said on stderr, where the machine does not allow it.
+/// The run of `output`; `None`, with a message on stderr, where the machine does not allow it.
 fn run_of(output: &Output) -> Option<RunResult> {
-    let said = errors(output);
+    let stderr = errors(output);
     let lacks =
         ["a network namespace:", "a user namespace:", "/dev/net/tun:", "ip -batch", "congestion controls"];
-    if !output.status.success() && lacks.iter().any(|what| said.contains(what)) {
-        eprintln!("skipped: {}", said.trim());
+    if !output.status.success() && lacks.iter().any(|what| stderr.contains(what)) {
+        eprintln!("skipped: {}", stderr.trim());
         return None;
     }
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{stderr}");
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Every group moves data, every queue's counters reconcile, and the run tells what it was made on.
+/// Every group moves data, every queue's counters reconcile, and the run names the machine that it was made on.
 #[test]
 fn a_live_run_reconciles() {
     let Some(run) = run_of(&lab(SMALL, &["--seed", "3"])) else { return };
@@ -276,13 +276,13 @@ fn an_ordinary_user_may() {
 fn what_the_kernel_does_not_offer_is_refused() {
     for options in [&["--check"][..], &[]] {
         let output = lab(&SMALL.replace("\"reno\"", "\"sack\""), options);
-        let said = errors(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let stderr = errors(&output);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(
-            said.starts_with("error: groups.tcp.transport = \"sack\" cannot be carried out live; valid: "),
-            "{said}"
+            stderr.starts_with("error: groups.tcp.transport = \"sack\" cannot be carried out live; valid: "),
+            "{stderr}"
         );
-        assert!(output.stdout.is_empty() && said.contains("reno"), "{said}");
+        assert!(output.stdout.is_empty() && stderr.contains("reno"), "{stderr}");
     }
     let output = lab(SMALL, &["--set", "queue.limit=-1"]);
     assert_eq!(output.status.code(), Some(2));
@@ -303,10 +303,10 @@ fn with_open_files(limits: &str, options: &str) -> Output {
 fn open_files_are_as_many_as_flows_need_or_the_scenario_is_refused() {
     for options in ["--check", ""] {
         let output = with_open_files("ulimit -n 200", options);
-        let said = errors(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let stderr = errors(&output);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
         let says = "error: groups: 60 flows need 248 open files, and a process may have 200; valid: fewer flows, or a limit of 248";
-        assert!(said.starts_with(says), "{said}");
+        assert!(stderr.starts_with(says), "{stderr}");
     }
     // What the process may have but has not is taken.
     let Some(run) = run_of(&with_open_files("ulimit -Sn 64", "")) else { return };

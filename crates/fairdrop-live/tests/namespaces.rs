@@ -109,7 +109,7 @@ fn run(outer: &Helper, command: &[&str]) -> Result<u8, Box<dyn Error>> {
 }
 
 #[test]
-fn a_command_is_the_same_user_and_its_exit_code_is_told() -> Result<(), Box<dyn Error>> {
+fn a_command_is_the_same_user_and_its_exit_code_is_returned() -> Result<(), Box<dyn Error>> {
     let user = rustix::process::geteuid().as_raw();
     let expected = format!("test $(id -u) = {user} && test $(ls /sys/class/net | wc -l) -gt 0 && exit 33");
     for (command, code) in [
@@ -143,7 +143,7 @@ fn nothing_outlives_the_socket() -> Result<(), Box<dyn Error>> {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
     let fd = rustix::event::PollFd::new(&ended, rustix::event::PollFlags::IN);
     assert_ne!(rustix::event::poll(&mut [fd], Some(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 }))?, 0);
-    assert!(receiver.recv_timeout(std::time::Duration::from_secs(60))?, "the asker is told");
+    assert!(receiver.recv_timeout(std::time::Duration::from_secs(60))?, "the caller gets an error");
     waiter.join().map_err(|_| "panicked")??;
     Ok(())
 }

@@ -309,17 +309,17 @@ fn idle_connections_lock_nobody_out() {
 fn ctl_says_why_there_is_no_answer() {
     let folder = Folder::new();
     let socket = folder.file("control.sock");
-    let told = |expected: &str| {
+    let fails_with = |expected: &str| {
         let error = run(&socket, CtlCommand::Show).unwrap_err();
         assert!(error.starts_with(&socket.display().to_string()) && error.contains(expected), "{error}");
     };
-    told("there is no such socket; valid: the path that a running fairdropd was given as --control");
+    fails_with("there is no such socket; valid: the path that a running fairdropd was given as --control");
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-    told("nobody listens there any more; valid: the path");
+    fails_with("nobody listens there any more; valid: the path");
     fs::remove_file(&socket).unwrap();
     let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let closes = thread::spawn(move || drop(listener.accept().unwrap()));
-    told("no answer: ");
+    fails_with("no answer: ");
     closes.join().unwrap();
     let listener = std::os::unix::net::UnixListener::bind(folder.file("busy.sock")).unwrap();
     let busy = thread::spawn(move || {
@@ -415,7 +415,7 @@ fn exposition(text: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn prometheus_and_json_tell_what_passes() {
+fn prometheus_and_json_count_what_passes() {
     let rig = start(SHORT, &metrics()).unwrap();
     rig.send((0..30).map(|_| packet(TCP, 1000, 100)));
     rig.send((0..30).map(|_| packet(UDP, 2000, 100)));
@@ -424,7 +424,7 @@ fn prometheus_and_json_tell_what_passes() {
     };
     let overflow = key("fairdrop_dropped_packets_total", ",cause=\"overflow\"");
     let mut values = BTreeMap::new();
-    until("all is told", || {
+    until("all is counted", || {
         values = exposition(&get(rig.metrics(), "/metrics", "").1);
         values[&key("fairdrop_arrived_packets_total", "")] == 60.0
             && values[&key("fairdrop_waiting_packets", "")] == 0.0
@@ -587,7 +587,7 @@ fn recorded(path: &Path) -> Report {
 }
 
 #[test]
-fn a_recording_tells_every_packet_once_in_and_once_out_or_dropped() {
+fn a_recording_has_every_packet_once_in_and_once_out_or_dropped() {
     let folder = Folder::new();
     let path = folder.file("x.pcapng");
     let report = recorded(&path);
@@ -668,7 +668,7 @@ fn a_recording_is_bounded_by_rotation() {
     }
 }
 
-/// A disk that takes nothing until it is told to.
+/// A disk that takes nothing until a test lets it.
 struct Slow {
     go: Receiver<()>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -801,9 +801,9 @@ fn a_wrong_link_is_refused() {
     let folder = Folder::new();
     let refused = |arguments: &[&str], parts: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_fairdropd")).args(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} in {said:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(parts.iter().all(|part| stderr.contains(part)), "{parts:?} in {stderr:?}");
     };
     let trace = |name: &str, text: &str| {
         fs::write(folder.file(name), text).unwrap();
@@ -832,13 +832,13 @@ fn a_routed_link_needs_a_right() {
     let mut command = Command::new("unshare");
     command.args(["--user", env!("CARGO_BIN_EXE_fairdropd"), "tun", "t0"]);
     let Ok(output) = command.output() else { return };
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if said.starts_with("unshare:") || said.contains("there is no /dev/net/tun") {
-        eprintln!("a_routed_link_needs_a_right: skipped: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    if stderr.starts_with("unshare:") || stderr.contains("there is no /dev/net/tun") {
+        eprintln!("a_routed_link_needs_a_right: skipped: {stderr}");
         return;
     }
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("needs CAP_NET_ADMIN: run it as root"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("needs CAP_NET_ADMIN: run it as root"), "{stderr}");
 }
 
 #[test]

@@ -59,8 +59,8 @@ fn shell<S: AsRef<OsStr>>(options: &[&str], command: &[S]) -> std::io::Result<Ou
 /// The same, with a script in Python; what it prints.
 fn python(options: &[&str], script: &str) -> Result<String, Box<dyn Error>> {
     let output = shell(options, &["python3", "-c", script])?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(String::from_utf8(output.stdout)?) } else { Err(said.into()) }
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(String::from_utf8(output.stdout)?) } else { Err(stderr.into()) }
 }
 
 /// A file that is gone after the test.
@@ -82,7 +82,7 @@ impl Drop for File {
     }
 }
 
-/// Serves pages of so many bytes over HTTP on a loopback address of the outside; its port.
+/// Serves pages over HTTP on a loopback address of the outside, of the number of bytes that is asked for; its port.
 fn http(at: impl Into<std::net::IpAddr>) -> std::io::Result<u16> {
     let listener = TcpListener::bind((at.into(), 0))?;
     let port = listener.local_addr()?.port();
@@ -131,8 +131,8 @@ fn a_page_and_five_megabytes_through_ten_megabits_with_choke() -> Tested {
         format!("curl -sS http://{GATEWAY}:{port}/7 && curl -sS http://{GATEWAY}:{port}/5000000 | wc -c");
     let output = shell(&options, &["sh", "-c", &script])?;
     assert_eq!(String::from_utf8(output.stdout)?.trim(), "xxxxxxx5000000");
-    let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("fairdropd: down: ") && said.contains("99 %"), "{said}");
+    let stderr = String::from_utf8(output.stderr)?;
+    assert!(stderr.contains("fairdropd: down: ") && stderr.contains("99 %"), "{stderr}");
     let report: Value = serde_json::from_str(&std::fs::read_to_string(&report.0)?)?;
     let (_, bytes) = counted(&report, "down");
     counted(&report, "up");
@@ -317,8 +317,8 @@ fn refused_is_refused_and_nowhere_is_unreachable() -> Tested {
          print(error(socket.SOCK_STREAM, ('100.64.0.77', 80)))\n\
          print(error(socket.SOCK_DGRAM, ('{GATEWAY}', {closed}), True))\n"
     );
-    let said = python(&["--delay", "2ms"], &script)?;
-    assert_eq!(said, "ECONNREFUSED\nECONNREFUSED\nEHOSTUNREACH\nECONNREFUSED\n");
+    let stdout = python(&["--delay", "2ms"], &script)?;
+    assert_eq!(stdout, "ECONNREFUSED\nECONNREFUSED\nEHOSTUNREACH\nECONNREFUSED\n");
     Ok(())
 }
 
@@ -359,15 +359,15 @@ fn ping_is_answered() -> Tested {
         return Ok(());
     }
     let output = shell(&["--delay", "5ms"], &["ping", "-n", "-c3", "-W60", GATEWAY])?;
-    let said = String::from_utf8(output.stdout)?;
-    assert!(output.status.success() && said.contains("3 received"), "{said}");
-    let least: f64 = said
+    let stdout = String::from_utf8(output.stdout)?;
+    assert!(output.status.success() && stdout.contains("3 received"), "{stdout}");
+    let least: f64 = stdout
         .split("min/avg/max/mdev = ")
         .nth(1)
         .and_then(|text| text.split('/').next())
         .ok_or("no times")?
         .parse()?;
-    assert!(least >= 10.0, "twice 5 ms is on the way: {said}");
+    assert!(least >= 10.0, "twice 5 ms is on the way: {stdout}");
     Ok(())
 }
 
@@ -382,9 +382,9 @@ fn shells_nest_and_delays_add_up() -> Tested {
     );
     let inner = [FAIRDROPD, "shell", "--delay", "10ms", "--", "sh", "-c", &script];
     let output = shell(&["--delay", "20ms"], &inner)?;
-    let said = String::from_utf8(output.stdout)?;
-    assert!(said.ends_with("100000\n"), "{said} {}", String::from_utf8_lossy(&output.stderr));
-    let times: Vec<f64> = said
+    let stdout = String::from_utf8(output.stdout)?;
+    assert!(stdout.ends_with("100000\n"), "{stdout} {}", String::from_utf8_lossy(&output.stderr));
+    let times: Vec<f64> = stdout
         .lines()
         .filter_map(|line| line.split("min/avg/max/mdev = ").nth(1)?.split('/').next()?.parse().ok())
         .collect();
@@ -420,11 +420,11 @@ fn names_are_resolved_by_the_outside() -> Tested {
     let output = Command::new("timeout")
         .args(["60", "unshare", "-rnmpf", "--kill-child", "sh", "-c", &script, "sh", server])
         .output()?;
-    let (said, complained) =
+    let (stdout, stderr) =
         (String::from_utf8(output.stdout)?, String::from_utf8_lossy(&output.stderr).into_owned());
-    assert!(said.contains("nameserver 100.64.0.3\n"), "{said} {complained}");
-    assert!(said.contains("192.0.2.7"), "{said} {complained}");
-    assert!(said.ends_with("nameserver 127.0.0.1\n"), "outside nothing has changed: {said} {complained}");
+    assert!(stdout.contains("nameserver 100.64.0.3\n"), "{stdout} {stderr}");
+    assert!(stdout.contains("192.0.2.7"), "{stdout} {stderr}");
+    assert!(stdout.ends_with("nameserver 127.0.0.1\n"), "outside nothing has changed: {stdout} {stderr}");
     Ok(())
 }
 
@@ -454,9 +454,9 @@ fn exit_codes() -> Tested {
         (&[], &["/etc/passwd"], 126, "may not be executed"),
     ] {
         let output = shell(options, command)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{command:?}: {said}");
-        assert!(said.contains(says), "{command:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{command:?}: {stderr}");
+        assert!(stderr.contains(says), "{command:?}: {stderr}");
     }
     if !possible(&["timeout"]) {
         return Ok(());
@@ -483,9 +483,10 @@ fn iperf_as_it_is() -> Tested {
     while !line.contains("listening") && lines.read_line(&mut line)? > 0 {}
     let options = ["--down", "10mbit", "--queue", "choke"];
     let output = shell(&options, &["iperf3", "-c", GATEWAY, "-p", &port, "-R", "-n", "2M", "-J"])?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let result: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {said}"))?;
-    assert!(result["end"]["sum_received"]["bytes"].as_u64() >= Some(2_000_000), "{result:#} {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let result: Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {stderr}"))?;
+    assert!(result["end"]["sum_received"]["bytes"].as_u64() >= Some(2_000_000), "{result:#} {stderr}");
     // It may hang on to its last lines.
     let _ = server.kill();
     server.wait()?;
@@ -635,13 +636,13 @@ fn counters_reconcile_however_the_command_ends() -> Tested {
             }
         }
         assert_eq!(daemon.wait()?.code(), Some(code), "{way}");
-        let told: Value = serde_json::from_str(&std::fs::read_to_string(report.path())?)?;
-        let (delivered, _) = counted(&told, "up");
-        assert!(told["up"]["arrived"]["packets"].as_u64() > Some(delivered), "{way}: {told:#}");
+        let report_json: Value = serde_json::from_str(&std::fs::read_to_string(report.path())?)?;
+        let (delivered, _) = counted(&report_json, "up");
+        assert!(report_json["up"]["arrived"]["packets"].as_u64() > Some(delivered), "{way}: {report_json:#}");
         for field in ["waiting", "queued"] {
-            assert_eq!(told["up"][field]["packets"], 0, "{way}: {field}");
+            assert_eq!(report_json["up"][field]["packets"], 0, "{way}: {field}");
         }
-        counted(&told, "down");
+        counted(&report_json, "down");
     }
     Ok(())
 }
@@ -669,8 +670,8 @@ fn an_ordinary_user_stays_one() -> Tested {
         eprintln!("skipped: another user may not run {FAIRDROPD}");
         return Ok(());
     }
-    let said = String::from_utf8(output.stdout)?;
-    assert_eq!(said, format!("{user}\nCapEff:\t0000000000000000\n100000\n"));
+    let stdout = String::from_utf8(output.stdout)?;
+    assert_eq!(stdout, format!("{user}\nCapEff:\t0000000000000000\n100000\n"));
     assert_ne!(output.status.code(), Some(0), "the network is not the command's to change");
     Ok(())
 }
@@ -715,9 +716,9 @@ fn congestion_control_and_ecn_are_those_asked_for() -> Tested {
         return Ok(());
     }
     let output = shell(&["--congestion", "no-such-thing"], &["true"])?;
-    let said = String::from_utf8(output.stderr)?;
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("--congestion \"no-such-thing\"") && said.contains("it has: "), "{said}");
+    let stderr = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("--congestion \"no-such-thing\"") && stderr.contains("it has: "), "{stderr}");
 
     let port = http(Ipv4Addr::LOCALHOST)?;
     let script = format!(
@@ -765,8 +766,8 @@ fn more_connections_than_descriptors_were_allowed() -> Tested {
     );
     let command = format!("ulimit -Sn 64; exec timeout 60 {FAIRDROPD} shell -- python3 -c \"$0\"");
     let output = Command::new("sh").args(["-c", &command, &script]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(String::from_utf8(output.stdout)?, "64\n200\n", "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8(output.stdout)?, "64\n200\n", "{stderr}");
     Ok(())
 }
 
@@ -796,8 +797,8 @@ fn a_terminal_works_as_usual() -> Tested {
          print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), b'no job control' in seen)\n"
     );
     let output = Command::new("timeout").args(["60", "python3", "-c", &script]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(String::from_utf8(output.stdout)?, "3 False\n", "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8(output.stdout)?, "3 False\n", "{stderr}");
     Ok(())
 }
 
@@ -812,9 +813,9 @@ fn refusals_name_what_to_do() -> Tested {
     ] {
         let script = format!("{before} && exec {FAIRDROPD} shell -- true");
         let output = Command::new("unshare").args(["-rm", "sh", "-c", &script]).output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(says), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(says), "{stderr}");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! The process that keeps what interfaces were set to, and puts it back when its bridge ends, however it ends: the end of their
-//! socket tells it. So the bridge itself needs no right to change settings while frames pass, and no file of the state
-//! directory. Both killed, the file is left, for the next start or `fairdropd restore`.
+//! The process that keeps what interfaces were set to, and puts it back when its bridge ends, however it ends: the end of
+//! their socket is the signal. So the bridge itself needs no right to change settings while frames pass, and no file of the
+//! state directory. Both killed, the file is left, for the next start or `fairdropd restore`.
 //!
 //! It is this program, started again with the hidden command [`KEEPER`]: a process of one thread, with one capability.
 

@@ -117,7 +117,7 @@ pub struct Bridge {
     /// The longest packet that a frame buffer holds, bytes.
     longest: u32,
     /// The last message on the longest packets.
-    told: [Option<String>; 2],
+    too_long: [Option<String>; 2],
     /// From the first interface to the second.
     pub up: Running,
     /// Back.
@@ -156,16 +156,16 @@ impl Bridge {
         Ok(Opened { options: options.clone(), changes, found, sides, receivers, keeper })
     }
 
-    /// Says which packets are too long for the way, if that is news.
-    fn tell_longest(&mut self) {
+    /// Logs which packets are too long for the way, where that has changed.
+    fn log_longest(&mut self) {
         let [first, second] = [self.sides[0].mtu(), self.sides[1].mtu()];
-        let told = [too_long(first, second, self.longest), too_long(second, first, self.longest)];
-        for (told, before) in told.iter().zip(&self.told) {
-            if let Some(line) = told.as_ref().filter(|_| told != before) {
+        let now = [too_long(first, second, self.longest), too_long(second, first, self.longest)];
+        for (line, before) in now.iter().zip(&self.too_long) {
+            if let Some(line) = line.as_ref().filter(|_| line != before) {
                 crate::say!("fairdropd: {line}");
             }
         }
-        self.told = told;
+        self.too_long = now;
     }
 
     /// Follows what becomes of the interfaces, until `stop` can be read or a direction has ended.
@@ -188,7 +188,7 @@ impl Bridge {
                 let all = interfaces()?;
                 let keeper = self.keeper.as_ref();
                 self.sides.iter_mut().for_each(|side| side.follow(&all, keeper));
-                self.tell_longest();
+                self.log_longest();
             }
         }
         Ok(())
@@ -225,11 +225,11 @@ pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
     let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
     let [up, down] = bridge.stop().map_err(Refusal::running)?;
     let summary = Summary::new(up, down, processors.stolen(), limits);
-    summary.tell(args.end.report.as_deref()).map_err(Refusal::running)?;
+    summary.write(args.end.report.as_deref()).map_err(Refusal::running)?;
     followed.map(drop).map_err(Refusal::running)
 }
 
-/// Puts back what killed bridges left behind, and says what that was.
+/// Puts back what killed bridges left behind, and prints what it put back.
 ///
 /// # Errors
 /// The directory cannot be read, or an interface cannot be changed.
@@ -238,11 +238,11 @@ pub fn run_restore(directory: &Path) -> Result<(), Refusal> {
     let name_of = |index| all.iter().find(|one| one.index == index).map(|one| one.name.clone());
     let all = restore(directory, name_of)
         .map_err(|error| Refusal::running(format!("{}: {error}", directory.display())))?;
-    let told = match &all[..] {
+    let lines = match &all[..] {
         [] => format!("{}: nothing to put back\n", directory.display()),
         some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n",
     };
-    crate::said::print(&told).map_err(Refusal::running)
+    crate::output::print(&lines).map_err(Refusal::running)
 }
 
 impl BridgeOptions {
@@ -283,10 +283,10 @@ impl Opened {
         watch: impl FnMut(&'static str) -> W,
     ) -> Result<Bridge, Refusal> {
         let Self { options, changes, found, sides, receivers, keeper } = self;
-        tell(&options, &sides, &found, beside);
+        log_directions(&options, &sides, &found, beside);
         let [up, down] = start_directions(&options, &sides, receivers, &found, watch)?;
         let longest = options.longest(&found);
-        let mut bridge = Bridge { sides, keeper, longest, told: [None, None], up, down, changes };
+        let mut bridge = Bridge { sides, keeper, longest, too_long: [None, None], up, down, changes };
         for (side, interface) in bridge.sides.iter_mut().zip(&found) {
             if let Err(refusal) = side.attach(interface, bridge.keeper.as_ref()) {
                 // What was changed already is put back.
@@ -294,21 +294,21 @@ impl Opened {
                 return Err(refusal);
             }
         }
-        bridge.tell_longest();
+        bridge.log_longest();
         Ok(bridge)
     }
 }
 
 /// Logs both directions and their memory, with `beside` bytes for watchers.
-fn tell(options: &BridgeOptions, sides: &[Side; 2], found: &[Interface; 2], beside: usize) {
+fn log_directions(options: &BridgeOptions, sides: &[Side; 2], found: &[Interface; 2], beside: usize) {
     let (link, frame_bytes) = (&options.link, options.frame_bytes(found));
     let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
     let xdp = matches!(sides[0].sockets, Sockets::Xdp(_));
     let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes) + beside;
     crate::say!(
         "fairdropd: up {}; down {}; {:.1} MB of buffers, {:.1} MB of {}",
-        link.up.told(),
-        link.down.told(),
+        link.up.in_words(),
+        link.down.in_words(),
         buffers as f64 / 1e6,
         2.0 * if xdp { bytes_for(ring_bytes) as f64 } else { f64::from(ring_bytes) } / 1e6,
         if xdp { "memory shared with the kernel" } else { "receive rings" }

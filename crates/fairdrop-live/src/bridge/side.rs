@@ -71,7 +71,7 @@ impl Side {
         let before = self.now.take();
         let same = before.as_ref().and_then(|before| all.iter().find(|one| one.index == before.index));
         if let (Some(before), Some(same)) = (&before, same) {
-            tell_changes(before, same);
+            log_changes(before, same);
             if let Sockets::Xdp(side) = &self.sockets {
                 side.changed(same);
             }
@@ -133,7 +133,7 @@ pub(super) fn refusal_of(refused: &Refused, name: &str) -> Refusal {
     }
 }
 
-fn tell_changes(before: &Interface, now: &Interface) {
+fn log_changes(before: &Interface, now: &Interface) {
     if before.name != now.name {
         crate::say!("fairdropd: {} is called {} now", before.name, now.name);
     }

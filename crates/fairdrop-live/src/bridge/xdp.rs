@@ -85,8 +85,8 @@ fn sockets(interface: &Interface, way: XdpWay, ring_bytes: u32) -> Result<XdpSoc
              hosts behind it), or --port packet"
         )));
     }
-    let told = receive_queues(name).map_err(|error| Refusal::running(format!("{name}: {error}")))?;
-    let queues = told.unwrap_or(interface.rx_queues).max(1);
+    let known = receive_queues(name).map_err(|error| Refusal::running(format!("{name}: {error}")))?;
+    let queues = known.unwrap_or(interface.rx_queues).max(1);
     if queues > MOST_QUEUES {
         return Err(Refusal::input(format!(
             "{name}: {queues} receive queues: AF_XDP sockets for at most {MOST_QUEUES}; valid: `ethtool -L {name} combined \

@@ -112,21 +112,21 @@ impl TwoWay {
         if !report.problems.is_empty() {
             report.problems.sort_by_key(Problem::line);
             // What both directions share is read for each.
-            let mut told: Vec<Problem> = Vec::new();
+            let mut once: Vec<Problem> = Vec::new();
             for problem in report.problems {
-                if !told.contains(&problem) {
-                    told.push(problem);
+                if !once.contains(&problem) {
+                    once.push(problem);
                 }
             }
-            return Err(told);
+            return Err(once);
         }
         let written = Written { text: text.into(), file: file.into(), settings: settings.to_vec() };
         Ok(Self { up, down, seed: top.integer("seed") as u64, source, written })
     }
 
-    /// What it comes to, in words: a line for each direction, and what one should know of its queue.
-    pub fn told(&self) -> Vec<String> {
-        let told = DIRECTIONS.into_iter().zip(self.directions()).flat_map(|(name, way)| {
+    /// A line for each direction, and notes on its queue.
+    pub fn in_words(&self) -> Vec<String> {
+        let lines = DIRECTIONS.into_iter().zip(self.directions()).flat_map(|(name, way)| {
             let rate =
                 way.rate_bps().map_or("without a rate".into(), |bps| format!("{} kbit/s", bps as f64 / 1e3));
             let (discipline, limit) = (way.queue.discipline, way.queue.limit);
@@ -136,7 +136,7 @@ impl TwoWay {
             );
             std::iter::once(line).chain(way.queue.warning().map(|warning| format!("{name}: note: {warning}")))
         });
-        told.collect()
+        lines.collect()
     }
 
     /// The directions, in the order of [`DIRECTIONS`].
@@ -190,8 +190,8 @@ impl OneWay {
         self.queue.params(self.rate_or_default_bps()).expect("the discipline is of the catalogue")
     }
 
-    /// What it is, in words.
-    pub fn told(&self) -> String {
+    /// Rate, discipline and limit in words.
+    pub fn in_words(&self) -> String {
         let pace = match self.rate_bps() {
             Some(bps) => format!("{} kbit/s", bps as f64 / 1e3),
             None => "without limit".into(),

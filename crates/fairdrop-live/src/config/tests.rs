@@ -20,7 +20,7 @@ fn both_directions_with_a_queue_for_both_and_one_of_its_own() -> Result<(), Box<
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_problems_of_a_link_are_reported_at_once() {
     let text = "[up]\nrate = \"fast\"\n[down]\nloss = 2\ntrace = \"none\"\nfoo = 1\n[down.queue]\ndiscipline = \"chokes\"\n";
     let problems = parse(text, &["up.queue.choke.candidates=-1"]).unwrap_err().to_string();
     for expected in [

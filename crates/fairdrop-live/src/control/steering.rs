@@ -72,7 +72,7 @@ impl Steering {
         }
         let written = with(&self.link.written, &all);
         let new = TwoWay::parse(&written.text, &written.file, &written.settings)
-            .map_err(|problems| told(&problems, &written.settings))?;
+            .map_err(|problems| problem_text(&problems, &written.settings))?;
         self.make(&self.steps(&new, &all)?)?;
         let warnings = new.directions().into_iter().filter_map(|way| way.queue.warning());
         let mut warnings: Vec<String> = warnings.collect();
@@ -133,8 +133,8 @@ fn allowed(params: &AnyParams) -> Result<(), String> {
     AnyDiscipline::<u32, Heap>::new(params.clone(), &mut Heap).map(drop).map_err(|error| error.to_string())
 }
 
-/// What is wrong, without the option of other commands by which settings are named.
-fn told(problems: &Problems, settings: &[String]) -> String {
+/// The problems, without the option `--set` that names settings in other commands.
+fn problem_text(problems: &Problems, settings: &[String]) -> String {
     let what = |problem: &Problem| {
         let line = problem.to_string();
         let bare = settings.iter().find_map(|setting| line.strip_prefix(&format!("--set {setting}: ")));

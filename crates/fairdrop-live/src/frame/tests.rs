@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn a_checksum_that_nobody_tells_of_is_completed_once((of, ..) in any_super(), padding in 0..4_usize, broken in 1..u16::MAX) {
+    fn a_checksum_that_no_header_announces_is_completed_once((of, ..) in any_super(), padding in 0..4_usize, broken in 1..u16::MAX) {
         let (mut frame, mut expected) = (of.frame.clone(), of.frame.clone());
         let field = of.transport + if of.tcp { 16 } else { 6 };
         prop_assert!(complete_checksum(&mut expected, of.transport, field - of.transport));

@@ -453,7 +453,7 @@ impl<W: Watch> Direction<W> {
                 buffers: (self.pool.frames(), self.pool.free()),
             },
         );
-        self.watch.tell(&mut report);
+        self.watch.fill(&mut report);
         report
     }
 

@@ -20,7 +20,7 @@ use fairdrop_link::{Cause, Fate, Outcome};
 pub const ENTRIES: usize = 256;
 
 /// Flows in a report.
-pub const TOLD: usize = 24;
+pub const MOST_REPORTED: usize = 24;
 
 /// After this time a byte counts half.
 pub const HALF_LIFE_S: f64 = 10.0;
@@ -184,9 +184,9 @@ impl Flows {
     /// The entry with the least weight.
     fn least(&mut self) -> u16 {
         loop {
-            let (told, number) = self.heap[0];
+            let (noted, number) = self.heap[0];
             let weight = self.weights[usize::from(number)];
-            if told == weight {
+            if noted == weight {
                 return number;
             }
             self.heap[0].0 = weight;
@@ -217,12 +217,12 @@ impl Flows {
     }
 
     /// The flows with the largest recent throughput, then those with the largest offered load.
-    fn told(&self) -> Vec<Flow> {
+    fn largest(&self) -> Vec<Flow> {
         let mut most: Vec<(&Entry, &f64)> = self.entries.iter().zip(&self.weights).collect();
         most.sort_by(|(a, offered_a), (b, offered_b)| {
             b.recent.total_cmp(&a.recent).then(offered_b.total_cmp(offered_a))
         });
-        most.truncate(TOLD);
+        most.truncate(MOST_REPORTED);
         most.into_iter().map(|(entry, _)| self.flow(entry)).collect()
     }
 
@@ -257,8 +257,8 @@ impl Watch for Flows {
         }
     }
 
-    fn tell(&mut self, report: &mut Report) {
-        report.flows = self.told();
+    fn fill(&mut self, report: &mut Report) {
+        report.flows = self.largest();
     }
 }
 
@@ -310,7 +310,7 @@ mod tests {
 
     fn is_heap(flows: &Flows) -> bool {
         let ordered = (1..flows.heap.len()).all(|at| flows.heap[(at - 1) / 2].0 <= flows.heap[at].0);
-        let grown = flows.heap.iter().all(|&(told, number)| told <= flows.weights[usize::from(number)]);
+        let grown = flows.heap.iter().all(|&(noted, number)| noted <= flows.weights[usize::from(number)]);
         let mut numbers: Vec<u16> = flows.heap.iter().map(|&(_, number)| number).collect();
         numbers.sort_unstable();
         let found = flows.entries.iter().enumerate().all(|(number, entry)| {
@@ -331,12 +331,12 @@ mod tests {
             bench.pass(ms, 2, 500, false);
             bench.pass(ms, 2, 500, true);
         }
-        let told = bench.flows.told();
-        let names: Vec<_> = told.iter().map(|flow| flow.name.to_string()).collect();
+        let flows = bench.flows.largest();
+        let names: Vec<_> = flows.iter().map(|flow| flow.name.to_string()).collect();
         assert_eq!(names, ["udp 10.0.0.0:1 > 192.0.2.1:53", "udp 10.0.0.0:2 > 192.0.2.1:53"]);
-        assert_eq!(told[0].delivered, Amount { packets: 100, bytes: 150_000 });
-        assert!((told[0].share - 0.75).abs() < 1e-9 && told[0].dropped.is_empty());
-        assert_eq!(told[1].dropped, BTreeMap::from([("red_early", 100)]));
+        assert_eq!(flows[0].delivered, Amount { packets: 100, bytes: 150_000 });
+        assert!((flows[0].share - 0.75).abs() < 1e-9 && flows[0].dropped.is_empty());
+        assert_eq!(flows[1].dropped, BTreeMap::from([("red_early", 100)]));
     }
 
     #[test]
@@ -353,11 +353,11 @@ mod tests {
         assert_eq!((bench.flows.entries.len(), bench.flows.entries.capacity()), (ENTRIES, ENTRIES));
         assert!(bench.flows.places.capacity() <= places, "{places}");
         assert!(is_heap(&bench.flows));
-        let told = bench.flows.told();
-        assert_eq!(told.len(), TOLD);
-        assert_eq!(told[0].name.to_string(), "udp 10.0.0.0:3 > 192.0.2.1:53");
-        assert_eq!(told[0].delivered.packets, delivered, "it has been there since its first packet");
-        assert!((told[0].share - 0.5).abs() < 0.01, "{}", told[0].share);
+        let flows = bench.flows.largest();
+        assert_eq!(flows.len(), MOST_REPORTED);
+        assert_eq!(flows[0].name.to_string(), "udp 10.0.0.0:3 > 192.0.2.1:53");
+        assert_eq!(flows[0].delivered.packets, delivered, "it has been there since its first packet");
+        assert!((flows[0].share - 0.5).abs() < 0.01, "{}", flows[0].share);
     }
 
     /// Beside a search of the whole table.
@@ -388,8 +388,8 @@ mod tests {
             bench.pass(hour * 3_600_000, 2, 1500, false);
             assert!(is_heap(&bench.flows));
         }
-        let told = bench.flows.told();
-        assert_eq!(told[0].name.to_string(), "udp 10.0.0.0:2 > 192.0.2.1:53");
-        assert!(told[0].share > 0.999 && told[1].share < 1e-6);
+        let flows = bench.flows.largest();
+        assert_eq!(flows[0].name.to_string(), "udp 10.0.0.0:2 > 192.0.2.1:53");
+        assert!(flows[0].share > 0.999 && flows[1].share < 1e-6);
     }
 }

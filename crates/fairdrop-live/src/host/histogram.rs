@@ -119,8 +119,8 @@ mod tests {
             values.sort_unstable();
             let rank: f64 = quantile * values.len() as f64;
             let at = (rank.ceil() as usize).max(1) - 1;
-            let (told, value) = (histogram.quantile(quantile), values[at]);
-            prop_assert!(told >= value && told as f64 <= value as f64 * 1.001, "{told} for {value}");
+            let (upper, value) = (histogram.quantile(quantile), values[at]);
+            prop_assert!(upper >= value && upper as f64 <= value as f64 * 1.001, "{upper} for {value}");
             prop_assert_eq!(histogram.max(), *values.last().unwrap());
             prop_assert_eq!(histogram.len(), values.len() as u64);
             for bound in [small, 1_999, values[at]] {

@@ -15,7 +15,7 @@ mod watch;
 pub use amount::Amount;
 pub use command::{Change, Commands, Mailbox, Wake, mailbox};
 pub use direction::{Direction, DirectionConfig};
-pub use flows::{Flows, TOLD};
+pub use flows::{Flows, MOST_REPORTED};
 pub use lateness::{Lateness, LatenessReport};
 pub use report::{Flow, Group, Recording, Report};
 pub use waits::{Quantiles, Spread};

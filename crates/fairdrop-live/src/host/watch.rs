@@ -1,4 +1,4 @@
-//! Those who look on: recorders, tables of flows.
+//! Observers of the packets: recorders, tables of flows.
 
 use crate::host::Report;
 use fairdrop::{Meta, Time};
@@ -13,10 +13,10 @@ pub trait Watch {
     /// A frame of `len` bytes arrived at `at` that the host could not keep; `frame` is the part it has read.
     fn refused(&mut self, _at: Time, _cause: HostCause, _len: u32, _frame: &[u8]) {}
     /// Adds its view to a snapshot of the link.
-    fn tell(&mut self, _report: &mut Report) {}
+    fn fill(&mut self, _report: &mut Report) {}
 }
 
-/// Nobody looks on.
+/// No observer.
 impl Watch for () {
     fn arrived(&mut self, _: Time, _: &Meta, _: &[u8]) {}
     fn gone(&mut self, _: &Outcome, _: &[u8]) {}
@@ -39,9 +39,9 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
         self.1.refused(at, cause, len, frame);
     }
 
-    fn tell(&mut self, report: &mut Report) {
-        self.0.tell(report);
-        self.1.tell(report);
+    fn fill(&mut self, report: &mut Report) {
+        self.0.fill(report);
+        self.1.fill(report);
     }
 }
 
@@ -65,9 +65,9 @@ impl<W: Watch> Watch for Option<W> {
         }
     }
 
-    fn tell(&mut self, report: &mut Report) {
+    fn fill(&mut self, report: &mut Report) {
         if let Some(watch) = self {
-            watch.tell(report);
+            watch.fill(report);
         }
     }
 }

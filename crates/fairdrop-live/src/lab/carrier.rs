@@ -190,7 +190,7 @@ impl<'s> Carrier<'s> {
         }
         let end = begun.after(self.scenario.duration);
         while now() < end {
-            if interrupted.load(Ordering::Relaxed) || finish.is_told() {
+            if interrupted.load(Ordering::Relaxed) || finish.is_requested() {
                 return Ok(false);
             }
             #[cfg(test)]
@@ -207,7 +207,7 @@ impl<'s> Carrier<'s> {
         }
         self.pass(end)?;
         // The senders say how they ended.
-        finish.tell();
+        finish.request();
         for letter in letters {
             self.take(letter);
         }

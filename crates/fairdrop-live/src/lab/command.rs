@@ -27,16 +27,16 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs the command line; errors go to stderr.
 pub fn lab(arguments: &LabArgs) -> ExitCode {
-    let told = |code: u8, error: &dyn ToString| {
+    let report = |code: u8, error: &dyn ToString| {
         error.to_string().lines().for_each(|line| crate::say!("error: {line}"));
         code
     };
     let ended = match read(arguments) {
-        Err(error) => told(WRONG, &error),
+        Err(error) => report(WRONG, &error),
         Ok(scenario) => match live(&scenario, arguments) {
             Ok(code) => code,
-            Err(error @ LabError::Refused(_)) => told(WRONG, &error),
-            Err(error) => told(FAILED, &error),
+            Err(error @ LabError::Refused(_)) => report(WRONG, &error),
+            Err(error) => report(FAILED, &error),
         },
     };
     ExitCode::from(ended)

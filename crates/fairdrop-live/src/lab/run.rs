@@ -128,10 +128,10 @@ pub fn run(
             .map_err(|payload| LabError::panicked("the carrier", &*payload))?;
         // Where a side has failed before, it is what went wrong.
         let worked = match worked {
-            Err(error) if !finish.is_told() => return Err(error.into()),
+            Err(error) if !finish.is_requested() => return Err(error.into()),
             other => other,
         };
-        finish.tell();
+        finish.request();
         let senders = joined("the sending side", sending)?;
         let lost_at_sinks = joined("the receiving side", receiving)?;
         if !worked? {
@@ -213,7 +213,7 @@ mod tests {
 
     /// How a run of a scenario of 1000 s ends; `None`, with a message on stderr, where the machine does not allow one.
     fn end_of(fault: fault::Fault) -> Option<LabError> {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let before = namespaces();
         thread::spawn(move || {
             fault::set(fault);
@@ -221,9 +221,9 @@ mod tests {
             let congestion = Congestion::of(&scenario, &[]).expect("these are there");
             let sysctls = Sysctls::of(&[]).expect("they are valid");
             let run = run(&scenario, &congestion, &sysctls, 1, &AtomicBool::new(false));
-            tell.send(run.map(drop).expect_err("it does not come to its end")).expect("somebody waits");
+            sender.send(run.map(drop).expect_err("it does not come to its end")).expect("somebody waits");
         });
-        let error = told.recv_timeout(PATIENCE).expect("it ends");
+        let error = receiver.recv_timeout(PATIENCE).expect("it ends");
         if let LabError::Machine { .. } | LabError::Refused(_) | LabError::Setting { .. } = error {
             crate::say!("skipped: {error}");
             return None;
@@ -235,11 +235,11 @@ mod tests {
     /// One after the other: each looks at the namespaces of all threads.
     #[test]
     fn a_carrier_that_panics_or_fails_ends_the_run() {
-        for (fault, said) in [(fault::Fault::Panic, "the carrier panicked: "), (fault::Fault::Error, "")] {
+        for (fault, prefix) in [(fault::Fault::Panic, "the carrier panicked: "), (fault::Fault::Error, "")] {
             let Some(error) = end_of(fault) else { return };
             assert_eq!(
                 error.to_string(),
-                format!("the run failed: {said}a fault of a test after 20 packets")
+                format!("the run failed: {prefix}a fault of a test after 20 packets")
             );
         }
     }

@@ -75,7 +75,7 @@ pub struct Ended {
     /// Connections that failed, and why the first did.
     pub failed: Option<(u64, String)>,
     /// Whether the kernel reports timeouts.
-    pub tells_timeouts: bool,
+    pub counts_timeouts: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,7 +115,7 @@ pub struct Senders<'s> {
     sample: Time,
     lateness: Lateness,
     failed: Option<(u64, String)>,
-    tells_timeouts: bool,
+    counts_timeouts: bool,
     letters: Sender<Letter>,
     connects: Receiver<Connect>,
     begun: Time,
@@ -163,7 +163,7 @@ impl<'s> Senders<'s> {
             sample: scenario.sample.unwrap_or(Time::from_ms(500)).max(Time::from_ms(10)),
             lateness: Lateness::default(),
             failed: None,
-            tells_timeouts: true,
+            counts_timeouts: true,
             letters,
             connects,
             begun: Time::ZERO,
@@ -202,8 +202,8 @@ impl<'s> Senders<'s> {
             // What is still to be sent is of no use.
             let _ = set_socket_linger(&connection.socket, Some(Duration::ZERO));
         }
-        let Self { lateness, failed, tells_timeouts, .. } = self;
-        Ok(Ended { lateness: lateness.report(), lost: side::lost_at_device(), failed, tells_timeouts })
+        let Self { lateness, failed, counts_timeouts, .. } = self;
+        Ok(Ended { lateness: lateness.report(), lost: side::lost_at_device(), failed, counts_timeouts })
     }
 
     /// When what begins.
@@ -233,7 +233,7 @@ impl<'s> Senders<'s> {
                 Task::Write(flow) => self.supply(flow)?,
                 Task::Stop(index) => self.stop(index),
                 Task::Sample => {
-                    self.tell_states();
+                    self.report_states();
                     self.tasks.push(Reverse((at.after(self.sample), Task::Sample)));
                 }
                 Task::Open => self.open_window(),
@@ -270,7 +270,7 @@ impl<'s> Senders<'s> {
         };
         match open() {
             Ok(socket) => {
-                // Told once that there is room: an application may have nothing to fill it with.
+                // Notified once of free room: an application may have nothing to fill it with.
                 let room = EventFlags::OUT | EventFlags::ET;
                 epoll::add(&self.epoll, &socket, EventData::new_u64(flow.into()), room)?;
                 let (before, application) = (TcpInfo::default(), Application::of(group, start));
@@ -375,7 +375,7 @@ impl<'s> Senders<'s> {
         Ok(())
     }
 
-    fn tell_states(&mut self) {
+    fn report_states(&mut self) {
         for (&flow, connection) in self.connections.iter().filter(|(_, connection)| connection.lasting) {
             let Ok(info) = kernel::tcp_info(connection.socket.as_fd()) else { continue };
             let srtt_s = (info.srtt_us > 0).then(|| f64::from(info.srtt_us) / 1e6);
@@ -392,7 +392,7 @@ impl<'s> Senders<'s> {
     }
 
     fn count(&mut self) {
-        self.tell_states();
+        self.report_states();
         let connections = std::mem::take(&mut self.connections);
         for (&flow, connection) in &connections {
             self.count_one(flow, connection);
@@ -402,7 +402,7 @@ impl<'s> Senders<'s> {
 
     fn count_one(&mut self, flow: u32, connection: &Connection) {
         let Ok(info) = kernel::tcp_info(connection.socket.as_fd()) else { return };
-        self.tells_timeouts &= info.timeouts.is_some();
+        self.counts_timeouts &= info.timeouts.is_some();
         let timeouts = |info: TcpInfo| u64::from(info.timeouts.unwrap_or(0));
         let since = timeouts(info).saturating_sub(timeouts(connection.before));
         let _ = self.letters.send(Letter::Timeouts(flow, since));

@@ -42,13 +42,13 @@ impl<'a> Finish<'a> {
         Self { stop, sides }
     }
 
-    /// Whether a side has ended, or is to.
-    pub fn is_told(&self) -> bool {
+    /// Whether a side has ended, or has been asked to.
+    pub fn is_requested(&self) -> bool {
         self.stop.is_set()
     }
 
-    /// Tells them to end.
-    pub fn tell(&self) {
+    /// Asks both sides to end.
+    pub fn request(&self) {
         self.stop.set();
         self.sides.iter().for_each(|side| side.wake());
     }
@@ -56,6 +56,6 @@ impl<'a> Finish<'a> {
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
-        self.tell();
+        self.request();
     }
 }

@@ -72,7 +72,7 @@ pub fn judge(
     result.valid = result.problems.is_empty();
     let mut live = machine::facts(plan::mtu(scenario));
     let mut not_measured = vec!["fast_retransmits"];
-    if !ended.tells_timeouts {
+    if !ended.counts_timeouts {
         not_measured.push("timeouts");
     } else if scenario.groups.iter().any(Group::is_population) {
         not_measured.push("timeouts of connections that come and go");

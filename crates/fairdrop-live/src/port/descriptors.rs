@@ -42,21 +42,21 @@ struct Losses {
     netlink: Netlink,
     interface: String,
     count: fn(&Netlink, &str) -> io::Result<u64>,
-    told: u64,
+    reported: u64,
 }
 
 impl Losses {
     fn new(netlink: Netlink, interface: &str, count: fn(&Netlink, &str) -> io::Result<u64>) -> Self {
-        let told = count(&netlink, interface).unwrap_or(0);
-        Self { netlink, interface: interface.into(), count, told }
+        let reported = count(&netlink, interface).unwrap_or(0);
+        Self { netlink, interface: interface.into(), count, reported }
     }
 
     /// Those not yet reported.
     fn new_ones(&mut self) -> u64 {
         // The device is gone at the end: the last known counts stay.
-        let lost = (self.count)(&self.netlink, &self.interface).unwrap_or(self.told);
-        let new = lost.saturating_sub(self.told);
-        self.told += new;
+        let lost = (self.count)(&self.netlink, &self.interface).unwrap_or(self.reported);
+        let new = lost.saturating_sub(self.reported);
+        self.reported += new;
         new
     }
 }

@@ -80,7 +80,7 @@ pub fn real(fixed: u64) -> f64 {
 
 /// The shortest decimal that is this number in fixed point.
 pub fn decimal(value: u64) -> String {
-    // Ten places tell apart all multiples of 2^-32.
+    // Ten places distinguish all multiples of 2^-32.
     let shown = (0..=10).map(|places| format!("{:.places$}", real(value)));
     let exact = shown.into_iter().find(|text| number(text).map(fixed) == Some(value));
     exact.unwrap_or_else(|| real(value).to_string())

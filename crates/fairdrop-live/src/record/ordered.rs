@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_told_late_take_their_place_and_equal_ones_stay_as_they_were() {
+    fn late_ones_take_their_place_and_equal_ones_stay_as_they_were() {
         // Of each 256 the second half are of the times of the first.
         let times = |place: u64| place / 256 * 1000 + place % 128;
         let mut expected: Vec<_> = (0..5000).map(|place| (times(place), place)).collect();

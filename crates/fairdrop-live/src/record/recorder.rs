@@ -110,7 +110,7 @@ impl Watch for Recorder {
         self.put(DROPPED + Cause::Host(cause).index() as u8, at, len, frame);
     }
 
-    fn tell(&mut self, report: &mut Report) {
+    fn fill(&mut self, report: &mut Report) {
         report.recording = Some(self.recording);
     }
 }

@@ -55,7 +55,7 @@ pub struct Door {
     pub descriptors: Descriptors,
     /// Where packets are left.
     pub sender: SyncSender<Box<[u8]>>,
-    /// Tells the other thread.
+    /// Wakes the other thread.
     pub wake: Arc<dyn Wake>,
     /// What both know.
     pub shared: Arc<Shared>,

@@ -55,7 +55,7 @@ pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
     let prepared = Prepared::new("shell", &args.services, &link)?;
     let ran = Session::start(args, &link, prepared).and_then(|session| session.run(command, limits));
     Ok(match ran {
-        Ok((code, summary)) => match summary.tell(args.end.report.as_deref()) {
+        Ok((code, summary)) => match summary.write(args.end.report.as_deref()) {
             Ok(()) => ExitCode::from(code),
             Err(why) => failure(&why),
         },
@@ -101,8 +101,8 @@ impl Session {
         let buffers = frames + prepared.memory(frame_bytes);
         crate::say!(
             "fairdropd: up {}; down {}; {:.1} MB of buffers; the outside's 127.0.0.1 is {}",
-            link.up.told(),
-            link.down.told(),
+            link.up.in_words(),
+            link.down.in_words(),
             buffers as f64 / 1e6,
             world.addresses.gateway(false).address
         );

@@ -44,7 +44,7 @@ pub enum Kind<'a> {
     Other,
 }
 
-/// Tells what an IP packet is.
+/// The kind of an IP packet.
 pub fn kind(packet: &[u8]) -> Kind<'_> {
     read(packet).unwrap_or(Kind::Other)
 }

@@ -655,9 +655,9 @@ fn refusals_say_what_would_be_valid() {
         let state = state("refusals");
         let refused = |command: &mut Command, code, parts: &[&str]| {
             let output = command.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(code), "{said}");
-            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} in {said:?}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{stderr}");
+            assert!(parts.iter().all(|part| stderr.contains(part)), "{parts:?} in {stderr:?}");
         };
         refused(&mut fairdropd("bridge b0 b0"), 2, &["b0 twice", "b0, b1"]);
         refused(&mut fairdropd("bridge b0 eth7"), 2, &["no interface \"eth7\"", "b0, b1"]);
@@ -674,12 +674,12 @@ fn refusals_say_what_would_be_valid() {
     });
 }
 
-/// What a command says that is refused.
-fn said(command: &mut Command, code: i32) -> String {
+/// Standard error of a command that is refused.
+fn stderr_of(command: &mut Command, code: i32) -> String {
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    stderr
 }
 
 #[test]
@@ -689,8 +689,8 @@ fn refusals_of_xdp_say_what_to_do() {
         let state = state("refusals-xdp");
         let bridge = format!("bridge b0 b1 --state {}", state.display());
         let refused = |options: &str, code, parts: &[&str]| {
-            let said = said(&mut fairdropd(&format!("{bridge} {options}")), code);
-            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} in {said:?}");
+            let stderr = stderr_of(&mut fairdropd(&format!("{bridge} {options}")), code);
+            assert!(parts.iter().all(|part| stderr.contains(part)), "{parts:?} in {stderr:?}");
             assert!(!has_program("b0") && !has_program("b1"));
         };
         refused("--port xdp --blocks", 2, &["--blocks is for packet sockets"]);
@@ -698,16 +698,16 @@ fn refusals_of_xdp_say_what_to_do() {
         refused("--port xdp --xdp zero-copy", 1, &["b0: binding to queue 0", "--xdp driver"]);
         // Somebody else's program, whose sockets are gone.
         let XdpSockets { attached, .. } = XdpSockets::new(index_of("b1"), WISH).unwrap();
-        let said_of_b1 = said(&mut fairdropd(&format!("{bridge} --port xdp")), 2);
-        assert!(said_of_b1.contains("b1: another XDP program is attached"), "{said_of_b1}");
-        assert!(said_of_b1.contains("ip link set dev b1 xdp off"), "{said_of_b1}");
+        let about_b1 = stderr_of(&mut fairdropd(&format!("{bridge} --port xdp")), 2);
+        assert!(about_b1.contains("b1: another XDP program is attached"), "{about_b1}");
+        assert!(about_b1.contains("ip link set dev b1 xdp off"), "{about_b1}");
         drop(attached);
         // Somebody else's sockets.
         let sockets = XdpSockets::new(index_of("b1"), WISH).unwrap();
-        let said_of_b1 = said(&mut fairdropd(&format!("{bridge} --port xdp")), 1);
+        let about_b1 = stderr_of(&mut fairdropd(&format!("{bridge} --port xdp")), 1);
         assert!(
-            said_of_b1.contains("b1: binding to queue 0") && said_of_b1.contains("has an AF_XDP socket"),
-            "{said_of_b1}"
+            about_b1.contains("b1: binding to queue 0") && about_b1.contains("has an AF_XDP socket"),
+            "{about_b1}"
         );
         drop(sockets);
         until("the program is gone", || !has_program("b1"));
@@ -727,33 +727,36 @@ fn refusals_of_xdp_say_what_to_do() {
             let program = env!("CARGO_BIN_EXE_fairdropd");
             let rights = format!("setpriv --bounding-set=-all,{rights}");
             let script = format!("ulimit -l 64; exec {rights} {program} {bridge} --port xdp {options}");
-            said(Command::new("sh").args(["-c", &script]), 1)
+            stderr_of(Command::new("sh").args(["-c", &script]), 1)
         };
-        let said = with_rights("+net_raw,+net_admin,+ipc_lock", "");
+        let stderr = with_rights("+net_raw,+net_admin,+ipc_lock", "");
         assert!(
-            said.contains("CAP_BPF") && said.contains("setcap") && said.contains("--port packet"),
-            "{said}"
+            stderr.contains("CAP_BPF") && stderr.contains("setcap") && stderr.contains("--port packet"),
+            "{stderr}"
         );
-        let said = with_rights("+net_raw,+net_admin,+bpf", "--ring 1");
-        assert!(said.contains("too little memory may be locked") && said.contains("ulimit -l"), "{said}");
+        let stderr = with_rights("+net_raw,+net_admin,+bpf", "--ring 1");
+        assert!(
+            stderr.contains("too little memory may be locked") && stderr.contains("ulimit -l"),
+            "{stderr}"
+        );
     });
 }
 
-/// What a bridge says while it starts.
-fn says(options: &str, name: &str) -> (Child, Vec<String>) {
+/// A bridge, and the lines that it logs while it starts.
+fn started(options: &str, name: &str) -> (Child, Vec<String>) {
     let arguments = format!("bridge b0 b1 --state {} {options}", state(name).display());
     let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let mut said = Vec::new();
-    while !said.last().is_some_and(|line: &String| line.contains("are bridged")) {
+    let mut stderr = Vec::new();
+    while !stderr.last().is_some_and(|line: &String| line.contains("are bridged")) {
         let Some(line) = lines.next() else {
             let status = child.wait();
-            panic!("it does not start: {status:?}: {said:?}");
+            panic!("it does not start: {status:?}: {stderr:?}");
         };
-        said.push(line);
+        stderr.push(line);
     }
     thread::spawn(move || lines.for_each(drop));
-    (child, said)
+    (child, stderr)
 }
 
 fn end(mut child: Child) {
@@ -763,31 +766,31 @@ fn end(mut child: Child) {
 }
 
 #[test]
-fn where_a_driver_cannot_another_way_is_taken_and_said() {
-    let name = "where_a_driver_cannot_another_way_is_taken_and_said";
+fn where_a_driver_cannot_another_way_is_taken_and_logged() {
+    let name = "where_a_driver_cannot_another_way_is_taken_and_logged";
     with_xdp(name, || {
         let (client, server) = client_and_server();
-        let all_of = |said: &[String], parts: &[&str]| {
+        let all_of = |stderr: &[String], parts: &[&str]| {
             assert!(
-                parts.iter().all(|part| said.iter().any(|line| line.contains(part))),
-                "{parts:?} in {said:?}"
+                parts.iter().all(|part| stderr.iter().any(|line| line.contains(part))),
+                "{parts:?} in {stderr:?}"
             );
         };
-        let (child, said) = says("--port auto", name);
-        all_of(&said, &["packet sockets: the drivers do not both share memory", "receive rings"]);
+        let (child, stderr) = started("--port auto", name);
+        all_of(&stderr, &["packet sockets: the drivers do not both share memory", "receive rings"]);
         assert!(!has_program("b0"));
         end(child);
-        let (child, said) = says("--port xdp", name);
+        let (child, stderr) = started("--port xdp", name);
         all_of(
-            &said,
+            &stderr,
             &["b0: AF_XDP, in the driver, frames are copied, 1 queue", "b1: AF_XDP", "memory shared"],
         );
         end(child);
         ip("link set b0 mtu 3700");
         client.run(|| ip("link set c0 mtu 3700"));
-        let (child, said) = says("--port xdp", name);
+        let (child, stderr) = started("--port xdp", name);
         all_of(
-            &said,
+            &stderr,
             &["b0: the driver takes no XDP program", "b0: AF_XDP, generic mode", "b1: AF_XDP, in the driver"],
         );
         // In generic mode nobody cuts what hosts have joined.
@@ -870,8 +873,8 @@ fn a_routed_link_between_two_namespaces() {
     in_namespace(module_path!(), "a_routed_link_between_two_namespaces", || {
         let refused = |arguments: &str, part: &str| {
             let output = fairdropd(arguments).output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.code() == Some(2) && said.contains(part), "{said}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(2) && stderr.contains(part), "{stderr}");
         };
         refused("tun lo --peer x", "lo is there already; valid: a name that is free");
         refused("tun far-too-long-for-a-name", "is no name for an interface; valid: 1 to 15");
@@ -904,15 +907,16 @@ fn it_says_which_packets_are_too_long() {
         let arguments = format!("bridge b0 b1 --mtu 2000 --state {}", state.display());
         let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let mut says = |part: &str| assert!(lines.any(|line| line.contains(part)), "it does not say: {part}");
-        says("packets from b0 longer than 1400 bytes, the MTU of b1, are dropped (output)");
-        says("b0 and b1 are bridged");
+        let mut started =
+            |part: &str| assert!(lines.any(|line| line.contains(part)), "it does not say: {part}");
+        started("packets from b0 longer than 1400 bytes, the MTU of b1, are dropped (output)");
+        started("b0 and b1 are bridged");
         ip("link set b0 mtu 1300");
-        says("b0: MTU 1300 instead of 1500");
-        says("packets from b1 longer than 1300 bytes, the MTU of b0, are dropped (output)");
+        started("b0: MTU 1300 instead of 1500");
+        started("packets from b1 longer than 1300 bytes, the MTU of b0, are dropped (output)");
         ip("link set b0 mtu 9000");
         ip("link set b1 mtu 9000");
-        says("packets from b0 longer than 2000 bytes are dropped (too_long); --mtu allows more");
+        started("packets from b0 longer than 2000 bytes are dropped (too_long); --mtu allows more");
         child.kill().unwrap();
         child.wait().unwrap();
         let _ = std::fs::remove_dir_all(state);

@@ -61,7 +61,7 @@ struct Home {
     end: End,
     next: Time,
     rate_bps: u64,
-    /// Of the load that lasts for so many frames.
+    /// Frames that are left of the load.
     load: u64,
     of_load: u64,
     /// Frames until somebody changes or asks something, and between two such moments at most.

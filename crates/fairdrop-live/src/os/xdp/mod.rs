@@ -43,7 +43,7 @@ pub const MOST_QUEUES: u32 = 64;
 /// Places in the receive ring of a queue, at least.
 const FEWEST: u32 = 64;
 
-/// A frame is fetched to the cache while so many before it are worked on.
+/// Frames ahead of the one being worked on that are fetched to the cache.
 const AHEAD: u32 = 3;
 
 /// Bytes of frames that the kernel takes before it waits for the interface.
@@ -92,7 +92,7 @@ pub struct XdpInput {
     /// Of the queue that is read.
     current: usize,
     /// Lost by the kernel's count, and reported already.
-    told: u64,
+    reported: u64,
 }
 
 #[derive(Debug)]
@@ -195,7 +195,7 @@ impl XdpSockets {
         let attached = Attached::to_one_of(wish.places, &map, index)?;
         Ok(Self {
             attached,
-            input: XdpInput { queues, memory: Arc::clone(&shared.memory), current: 0, told: 0 },
+            input: XdpInput { queues, memory: Arc::clone(&shared.memory), current: 0, reported: 0 },
             output,
             zero_copy: options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY),
         })
@@ -406,8 +406,8 @@ impl XdpInput {
             Some(statistics.rx_dropped + statistics.rx_ring_full.unwrap_or(0))
         };
         let all: u64 = self.queues.iter().filter_map(of).sum();
-        let new = all.saturating_sub(self.told);
-        self.told += new;
+        let new = all.saturating_sub(self.reported);
+        self.reported += new;
         new
     }
 }

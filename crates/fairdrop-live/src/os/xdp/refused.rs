@@ -52,8 +52,8 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The kernel lets go a little later of what a process had that has ended: after so many tries, with as many milliseconds between
-/// them, it is somebody else's.
+/// The kernel releases the resources of an ended process a little later. After this number of tries, with [`BETWEEN`] between
+/// them, another process holds them.
 const TRIES: u32 = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 

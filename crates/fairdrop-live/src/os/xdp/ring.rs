@@ -68,15 +68,15 @@ pub(super) struct Descriptor {
 
 impl Entry for Descriptor {}
 
-/// A ring in memory. `own` is the counter of our side up to where we are, of which the other side knows `told`; `other` is what we
-/// have last seen of its counter.
+/// A ring in memory. `own` is the counter of our side, `published` its value that the other side knows, and
+/// `other` the last value seen of the other side's counter.
 #[derive(Debug)]
 struct Ring<T> {
     mapping: Mapping,
     offsets: Offsets,
     mask: u32,
     own: u32,
-    told: u32,
+    published: u32,
     other: u32,
     entries: PhantomData<T>,
 }
@@ -96,7 +96,7 @@ impl<T: Entry> Ring<T> {
         for word in [offsets.producer, offsets.consumer, offsets.flags] {
             assert!(word + 4 <= mapping.len && word.is_multiple_of(4));
         }
-        Self { mapping, offsets, mask: size - 1, own: 0, told: 0, other: 0, entries: PhantomData }
+        Self { mapping, offsets, mask: size - 1, own: 0, published: 0, other: 0, entries: PhantomData }
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
@@ -147,9 +147,9 @@ impl<T: Entry> Producer<T> {
     /// Publishes the entries that were put in.
     pub fn publish(&mut self) {
         let ring = &mut self.0;
-        if ring.told != ring.own {
+        if ring.published != ring.own {
             ring.word(ring.offsets.producer).store(ring.own, Ordering::Release);
-            ring.told = ring.own;
+            ring.published = ring.own;
         }
     }
 
@@ -200,9 +200,9 @@ impl<T: Entry> Consumer<T> {
     /// Returns the places of the entries that were taken out.
     pub fn give_back(&mut self) {
         let ring = &mut self.0;
-        if ring.told != ring.own {
+        if ring.published != ring.own {
             ring.word(ring.offsets.consumer).store(ring.own, Ordering::Release);
-            ring.told = ring.own;
+            ring.published = ring.own;
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
         // The consumer looks at the memory of the producer, and unmaps none of it.
         consumer.mapping = Mapping { start: producer.mapping.start, len: 0 };
         for ring in [&mut producer, &mut consumer] {
-            (ring.own, ring.told, ring.other) = (begin, begin, begin);
+            (ring.own, ring.published, ring.other) = (begin, begin, begin);
         }
         producer.word(OFFSETS.producer).store(begin, Ordering::Relaxed);
         producer.word(OFFSETS.consumer).store(begin, Ordering::Relaxed);

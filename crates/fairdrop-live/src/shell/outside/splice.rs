@@ -16,7 +16,7 @@ struct Half {
     /// Nothing more will come.
     ended: bool,
     /// The other side has been notified.
-    told: bool,
+    notified: bool,
 }
 
 /// How a turn went.
@@ -56,7 +56,7 @@ impl Splice {
                 }
             }
         }
-        if self.halves.iter().all(|half| half.told) {
+        if self.halves.iter().all(|half| half.notified) {
             Turn::Over
         } else if more {
             Turn::More
@@ -86,8 +86,8 @@ impl Half {
                 self.stuck.shrink_to_fit();
             }
             if self.ended {
-                if !self.told {
-                    self.told = true;
+                if !self.notified {
+                    self.notified = true;
                     // It may be closed altogether already.
                     let _ = shutdown(to, Shutdown::Write);
                 }

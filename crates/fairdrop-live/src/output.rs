@@ -6,15 +6,15 @@ use std::io::{self, Write};
 /// As `eprintln!`, to nobody where nobody listens any more.
 #[macro_export]
 macro_rules! say {
-    ($($said:tt)*) => {
-        $crate::said::line(format_args!($($said)*))
+    ($($message:tt)*) => {
+        $crate::output::line(format_args!($($message)*))
     };
 }
 
 /// A line on standard error, with one call, so that lines of several threads do not mix.
-pub fn line(said: fmt::Arguments<'_>) {
-    // There is nowhere to say that it failed.
-    let _ = io::stderr().write_all(format!("{said}\n").as_bytes());
+pub fn line(message: fmt::Arguments<'_>) {
+    // A failure could be reported nowhere.
+    let _ = io::stderr().write_all(format!("{message}\n").as_bytes());
 }
 
 /// Prints to standard output. A reader that has closed it has seen enough.
