@@ -28,7 +28,7 @@ pub struct Classified {
     pub ecn: Ecn,
 }
 
-/// Tells the flow of one frame after another.
+/// Finds the flow of one frame after another.
 ///
 /// Two flows have the same number with probability 2^-64 to whoever does not
 /// know the key. Memory is bounded: the 4,096 newest fragmented packets are
@@ -118,7 +118,7 @@ impl Classifier {
 pub struct FlowName(FlowKey);
 
 impl FlowName {
-    /// The flow of `frame`, of which the first bytes are enough. A later
+    /// The flow of `frame`; its first bytes are enough. A later
     /// fragment is named without ports.
     #[must_use]
     pub fn of(link: LinkType, kind: KeyKind, frame: &[u8]) -> Self {

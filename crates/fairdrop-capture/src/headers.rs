@@ -139,7 +139,7 @@ pub(crate) fn ipv6(data: &[u8]) -> Option<Frame> {
 
 /// Walks the IPv6 extension headers (RFC 8200 section 4) in whatever order and
 /// number they come. Each takes at least eight bytes, so the walk ends. Behind
-/// the header of a later fragment nothing can be told.
+/// the header of a later fragment nothing is known.
 fn extensions(start: IpNumber, payload: &[u8]) -> (IpNumber, Option<Fragment>, &[u8]) {
     let (mut next, mut rest, mut fragment) = (start, payload, None);
     loop {

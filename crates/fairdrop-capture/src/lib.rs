@@ -132,7 +132,7 @@ pub struct FlowInfo {
     /// coarser than [`KeyKind::FiveTuple`] can mix protocols in a flow.
     pub protocol: Protocol,
     /// The IP addresses of source and destination, where the flow has one only
-    /// and the key tells it: both with [`KeyKind::FiveTuple`] and
+    /// and the key has it: both with [`KeyKind::FiveTuple`] and
     /// [`KeyKind::SrcDst`], one with the others, none without IP.
     pub ends: [Option<IpAddr>; 2],
 }

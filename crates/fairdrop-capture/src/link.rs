@@ -104,8 +104,8 @@ fn llc(data: &[u8], macs: Macs) -> Option<Frame> {
     Some(Frame::NonIp(NonIpKind::Llc(dsap), macs))
 }
 
-/// Labels up to the bottom of the stack (RFC 3032); IP is then told by its
-/// version, as routers do.
+/// Labels up to the bottom of the stack (RFC 3032); IP is then recognised by
+/// its version, as routers do.
 fn mpls(data: &[u8]) -> Option<Frame> {
     let bottom = data.chunks_exact(4).position(|label| label[2] & 1 == 1)?;
     ip(data.get(4 * (bottom + 1)..)?)

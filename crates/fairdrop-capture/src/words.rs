@@ -36,15 +36,15 @@ mod tests {
 
     #[test]
     fn thousands_are_set_apart() {
-        let told = [0, 999, 1000, 62_500, 1_234_567].map(grouped);
-        assert_eq!(told, ["0", "999", "1,000", "62,500", "1,234,567"]);
+        let words = [0, 999, 1000, 62_500, 1_234_567].map(grouped);
+        assert_eq!(words, ["0", "999", "1,000", "62,500", "1,234,567"]);
         assert_eq!([1, 2000].map(|number| count_grouped(number, "packet")), ["1 packet", "2,000 packets"]);
     }
 
     #[test]
     fn one_is_singular() {
-        let told = [0_u64, 1, 2].map(|number| count(number, "packet"));
-        assert_eq!(told, ["0 packets", "1 packet", "2 packets"]);
+        let words = [0_u64, 1, 2].map(|number| count(number, "packet"));
+        assert_eq!(words, ["0 packets", "1 packet", "2 packets"]);
         assert_eq!([count(1.0, "packet"), count(0.5, "packet")], ["1 packet", "0.5 packets"]);
     }
 }

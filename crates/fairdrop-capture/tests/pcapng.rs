@@ -157,8 +157,9 @@ fn packets_that_cannot_be_are_left_out() {
     assert_eq!(capture.notes.damaged_blocks, 3);
     let kind = DamageKind::Length(u64::from(too_long));
     assert_eq!(capture.notes.first_damaged_block, Some(Damage { offset, kind }));
-    let told = "3 damaged blocks left out (first: impossible length of 16777217 bytes in the record at byte";
-    assert!(capture.notes.warnings()[0].starts_with(told), "{:?}", capture.notes.warnings());
+    let warning =
+        "3 damaged blocks left out (first: impossible length of 16777217 bytes in the record at byte";
+    assert!(capture.notes.warnings()[0].starts_with(warning), "{:?}", capture.notes.warnings());
 }
 
 #[test]

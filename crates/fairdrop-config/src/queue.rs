@@ -92,7 +92,7 @@ impl<D: Disciplines> QueueConfig<D> {
         let fields: Vec<_> = QUEUE.iter().copied().chain([FieldSpec::from(&LIMIT)]).collect();
         let section = Section::read(node, path, &fields, &names, report);
         let discipline = section.text("discipline").unwrap_or("choke");
-        // A file that is named has told already what is wrong with it.
+        // Problems of a named file have been reported already.
         let discipline = disciplines.of_file(discipline).unwrap_or(discipline);
         let info = info(disciplines, discipline);
         if info.is_none() && !is_file(discipline) {

@@ -40,7 +40,7 @@ fn every_broken_form_fails_and_the_readme_names_a_vector_that_notices() {
             let mut broken = broken_reference_of(params, form);
             declare_mistaken(true);
             let difference = first_difference(&vector, broken.as_mut());
-            // CHOKeW draws until a candidate matches, so that its candidates tell all that is wrong with their number.
+            // CHOKeW draws until a candidate matches, so that its candidates show every error in their number.
             if difference.is_err() {
                 assert_eq!(discipline, "chokew", "{case}: {difference:?}");
             }

@@ -8,14 +8,14 @@ use crate::beside::{compare, folder, vector};
 
 /// A comparison that cannot fail is worth nothing.
 #[test]
-fn a_coin_that_falls_otherwise_is_noticed() {
+fn another_random_draw_is_noticed() {
     for (discipline, case, stream) in
         [("red", "basic", "early_drop"), ("pie", "gain", "pie_coin"), ("csfq", "edge", "csfq_coin")]
     {
         let mut vector = vector(&files::path_of(discipline, case));
-        // The last coin that fell, turned so that it does not.
-        let fell = |event: &Event| event.random.contains_key(stream) && !event.outcome.dropped.is_empty();
-        let at = vector.events.iter().rposition(fell).unwrap();
+        // The last random draw that dropped a packet, changed so that it does not.
+        let dropped = |event: &Event| event.random.contains_key(stream) && !event.outcome.dropped.is_empty();
+        let at = vector.events.iter().rposition(dropped).unwrap();
         vector.events[at].random.insert(stream.into(), vec!["f".repeat(16)]);
         let params = apply(&vector.header).unwrap();
         let mut slow = reference_of(&params).unwrap();

@@ -63,10 +63,10 @@ static int32_t verdict(struct choke *queue, const fairdrop_packet *packet, uint3
     double p_b = queue->max_p * (queue->avg - queue->min_th) / (queue->max_th - queue->min_th);
     double left = 1 - queue->count * p_b;
     double p_a = left > 0 && p_b / left < 1 ? p_b / left : 1;
-    double coin = (double)(host->random(host->context, FAIRDROP_STREAM_EARLY_DROP) >> 11) * 0x1p-53;
-    if (coin >= p_a && !full) return FAIRDROP_ADMIT;
+    double draw = (double)(host->random(host->context, FAIRDROP_STREAM_EARLY_DROP) >> 11) * 0x1p-53;
+    if (draw >= p_a && !full) return FAIRDROP_ADMIT;
     queue->count = 0;
-    return coin < p_a ? FAIRDROP_CAUSE_RED_EARLY : FAIRDROP_CAUSE_OVERFLOW;
+    return draw < p_a ? FAIRDROP_CAUSE_RED_EARLY : FAIRDROP_CAUSE_OVERFLOW;
 }
 
 static int32_t admit(void *self, fairdrop_packet *packet, uint64_t now_ns) {

@@ -1,4 +1,4 @@
-//! A user-defined congestion control: what is said of it, how one is made, and how it is watched.
+//! A user-defined congestion control: its description, how one is made, and how it is watched.
 
 use crate::fault::{Fault, Place};
 use crate::values::Values;
@@ -30,7 +30,7 @@ pub struct Connection {
 
 type Maker = dyn Fn(&Connection) -> Result<Box<dyn CongestionControl + Send>, Wrong> + Send + Sync;
 
-/// A user-defined congestion control: what is said of it, and how one is made.
+/// A user-defined congestion control: its description, and how one is made.
 #[derive(Clone)]
 pub struct CongestionExtension {
     /// Its name, what lists say of it, and the loss recovery under it.
@@ -47,7 +47,7 @@ pub struct CongestionExtension {
 }
 
 impl CongestionExtension {
-    /// `make` gives the control of a new connection, or says why there is none. What is said of it is kept until the
+    /// `make` gives the control of a new connection, or says why there is none. Its description is kept until the
     /// program ends.
     pub fn new<C, F>(variant: &'static Variant, params: &'static [ParamSpec], make: F) -> Self
     where
@@ -163,7 +163,7 @@ pub struct Watched {
     connection: Connection,
     witness: Witness,
     control: Option<Box<dyn CongestionControl + Send>>,
-    /// As it was last told.
+    /// As of its last call.
     now: Time,
     una: u32,
 }

@@ -343,7 +343,7 @@ impl Desk {
         self.marked[cause as usize].add(len);
     }
 
-    /// What happens in this call is wrong, which ends the run. What was said first counts.
+    /// Reports an error of this call, which ends the run. The first report counts.
     #[cold]
     pub fn fail(&mut self, wrong: impl Into<Wrong>) {
         self.wrong.get_or_insert_with(|| Box::new(wrong.into()));
@@ -377,7 +377,7 @@ impl Desk {
         self.arriving = packet.handle;
     }
 
-    /// Tells the queue of the hosts of `packet`, which is offered.
+    /// Gives the queue the hosts of `packet`, which is offered.
     #[inline]
     pub(super) fn introduce(&mut self, packet: &Packet<u32>, host: &impl Host) {
         if let Some(hosts) = host.shared_hosts(packet) {
@@ -561,14 +561,14 @@ mod tests {
 
     #[test]
     fn every_name_and_queue_has_numbers_of_its_own() {
-        let all: Vec<_> = ["coin", "coins", "early_drop"]
+        let all: Vec<_> = ["drop", "drops", "early_drop"]
             .into_iter()
             .flat_map(|name| [numbers(name, 0), numbers(name, 1)])
             .collect();
         assert!(all.iter().enumerate().all(|(i, one)| !all[..i].contains(one)));
-        assert_eq!(numbers("coin", 0), numbers("coin", 0));
-        let of_flow = |flow| Dice::of_flow(7, flow, "coin").bits();
+        assert_eq!(numbers("drop", 0), numbers("drop", 0));
+        let of_flow = |flow| Dice::of_flow(7, flow, "drop").bits();
         assert!(of_flow(0) != of_flow(1) && of_flow(0) == of_flow(0));
-        assert_ne!(of_flow(0), numbers("coin", 0)[0], "a flow and a queue of the same number");
+        assert_ne!(of_flow(0), numbers("drop", 0)[0], "a flow and a queue of the same number");
     }
 }

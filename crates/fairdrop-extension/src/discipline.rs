@@ -11,7 +11,7 @@ use thiserror::Error;
 
 type Maker = dyn Fn(&Setup, &mut Desk) -> Result<guard::Watched, String> + Send + Sync;
 
-/// A user-defined discipline: what is said of it, and how one is made.
+/// A user-defined discipline: its description, and how one is made.
 #[derive(Clone)]
 pub struct DisciplineExtension {
     /// Name, parameters, and what lists and reports say of it.
@@ -34,7 +34,7 @@ impl DisciplineExtension {
         Self::of_queues(info, move |setup, desk| Ok(queue::boxed(make(setup)?, desk)))
     }
 
-    /// The same without parameters or anything else to say of it. What is said is kept until the program ends.
+    /// The same without parameters or further description. The name is kept until the program ends.
     pub fn named<D, F>(name: &'static str, make: F) -> Self
     where
         D: Discipline<u32> + Send + 'static,

@@ -202,7 +202,7 @@ impl Guarded {
         if let Some((name, value)) = self.desk.unshowable() {
             return format!("{name} = {value} is not valid among its internals; valid: a finite number");
         }
-        let (said, waits) = (self.desk.backlog, self.desk.waiting().backlog);
+        let (counted, waits) = (self.desk.backlog, self.desk.waiting().backlog);
         if let Watched::Gate(_) = self.queue {
             return format!(
                 "it has taken {} out of the FIFO, and neither dropped nor put back",
@@ -211,8 +211,8 @@ impl Guarded {
         }
         format!(
             "it says that {} of {} wait, where {} of {} should: it has lost some, or counts them wrongly",
-            count(u64::from(said.packets), "packet"),
-            count(said.bytes, "byte"),
+            count(u64::from(counted.packets), "packet"),
+            count(counted.bytes, "byte"),
             waits.packets,
             waits.bytes
         )

@@ -53,7 +53,7 @@ pub trait ExtensionQueue: Send {
 /// A user-defined queue that decides what is let into a FIFO, which the desk keeps, and sends its head. There is no packet that it
 /// could lose but those that it takes out of the FIFO: these it drops, or puts back, before the call ends.
 ///
-/// After each call the values that it decides by are on the desk. It is not told of hosts that flows share.
+/// After each call the values that it decides by are on the desk. It does not know of hosts that flows share.
 pub trait Gate: Send {
     /// Says what a packet is dropped for, which it may mark; `None` lets it in. Where as many wait as may, it is dropped all the
     /// same.

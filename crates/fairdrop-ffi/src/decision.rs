@@ -196,7 +196,7 @@ unsafe fn make(
     let any = params.any()?;
     // SAFETY: the caller's promise.
     let lent = unsafe { Lent::by(host, matches!(any, AnyParams::Collar(_)))? };
-    // SAFETY: the caller gives `size` bytes, of which the first are the decision's.
+    // SAFETY: the caller gives `size` bytes; the first are the decision's.
     let mut arena = unsafe { arena_behind::<Decision>(block, size, size_of_decision(params)?)? };
     let rule = Rule::new(any, &mut arena)?;
     let decision = block.cast::<Decision>();

@@ -414,7 +414,7 @@ unsafe fn make(
     if lent.host.dropped.is_none() {
         return Err(Problem::Null("host.dropped"));
     }
-    // SAFETY: the caller gives `size` bytes, of which the first are the queue's.
+    // SAFETY: the caller gives `size` bytes; the first are the queue's.
     let mut arena = unsafe { arena_behind::<Queue>(block, size, size_of_queue(params)?)? };
     let discipline = AnyDiscipline::new(params.any()?, &mut arena).map_err(Problem::Refused)?;
     let discipline = Peekable::new(discipline);

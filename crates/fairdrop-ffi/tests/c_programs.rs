@@ -198,7 +198,7 @@ fn choke_drops_the_heavy_sender_on_real_sockets() {
             }
         }
     }
-    // What comes out in the last quarter tells that everything before it went in.
+    // Packets of the last quarter that come out show that everything before them went in.
     let mut datagram = [0; 1500];
     loop {
         let (length, _) = receiver.recv_from(&mut datagram).expect("the forwarder forwards");
@@ -224,8 +224,8 @@ fn choke_drops_the_heavy_sender_on_real_sockets() {
     }
     assert_eq!((arrived, of_heavy.1 + of_others.1), (total["arrived"], total["dropped"]), "{report}");
     assert!(of_heavy.0 > 0 && of_others.0 > 0, "both kinds arrive: {report}");
-    // Nine tenths of the packets are the heavy sender's. CHOKe drops most of them, and of the others' so many less that
-    // at least four times as large a part is left. The seed is another one each time: it was 11 to 20 times in 60
+    // Nine tenths of the packets are the heavy sender's. CHOKe drops most of them, and so few of the others'
+    // that at least four times as large a part is left. The seed is another one each time: it was 11 to 20 times in 60
     // runs, and 1.1 times with RED.
     assert!(of_heavy.1 * 10 > total["dropped"] * 9, "{report}");
     assert!(of_heavy.1 * 2 > of_heavy.0, "{report}");
@@ -252,10 +252,10 @@ fn the_example_says_what_is_wrong() {
         (&["0", "99999", "1000", "choke"], "99999: a port is a number from 0 to 65535"),
     ] {
         let output = Command::new(&program).args(words).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(
-            !output.status.success() && said.starts_with(&format!("forward: {expected}")),
-            "{words:?}: {said}"
+            !output.status.success() && stderr.starts_with(&format!("forward: {expected}")),
+            "{words:?}: {stderr}"
         );
     }
 }

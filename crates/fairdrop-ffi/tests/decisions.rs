@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::host::{host, params_of, told, with_error};
+use crate::host::{failure, host, params_of, with_error};
 use fairdrop::{
     Action as Fate, ChokeDecision, ChokeParams, ChokeWDecision, ChokeWParams, CollarDecision, CollarParams,
     Ecn, Env, Meta, Philox, RedDecision, RedParams, RingEnv, Stream, SuspectSet, Time, Waiting as View,
@@ -44,7 +44,7 @@ fn make(params: &Params, seed: u64) -> Result<Caller, (Status, String)> {
     // SAFETY: the pointers are valid.
     let (size, error) = with_error(|error| unsafe { fairdrop_decision_size(params, error) });
     if size == 0 {
-        return Err((error.status, told(&error).1));
+        return Err((error.status, failure(&error).1));
     }
     let mut block = vec![u64::MAX; size.div_ceil(8)];
     let mut host = host();
@@ -55,7 +55,7 @@ fn make(params: &Params, seed: u64) -> Result<Caller, (Status, String)> {
         unsafe { fairdrop_decision_init(memory, size, params, &raw const host, error) }
     });
     if decision.is_null() {
-        Err((error.status, told(&error).1))
+        Err((error.status, failure(&error).1))
     } else {
         Ok(Caller { decision, _block: block })
     }
@@ -188,9 +188,9 @@ fn agree(name: &str, settings: &[(&str, &str)], mut rule: impl Rule) -> usize {
         assert_eq!(decided.action, action, "{name}: {number}");
         assert!(cause.is_none_or(|cause| cause == decided.cause));
         let mut victims: Vec<_> = view.victims().iter().map(|victim| (victim.slot, victim.cause)).collect();
-        let told: Vec<_> =
+        let given: Vec<_> =
             decided.victim[..decided.victims].iter().map(|victim| (victim.slot, victim.cause)).collect();
-        assert_eq!(told, victims);
+        assert_eq!(given, victims);
         dropped += victims.len();
         victims.sort_by_key(|(slot, _)| u32::MAX - slot);
         for (slot, _) in &victims {

@@ -37,7 +37,7 @@ fn the_header_is_that_of_the_code() {
         builder = builder.with_src(here.join("src").join(file));
     }
     let mut generated = Vec::new();
-    builder.generate().expect("the interface can be said in C").write(&mut generated);
+    builder.generate().expect("the interface can be written in C").write(&mut generated);
     let generated = String::from_utf8(generated).expect("the header is text");
     for (name, value) in [
         ("ABI_VERSION", i64::from(fairdrop_ffi::FAIRDROP_ABI_VERSION)),
@@ -69,7 +69,7 @@ struct Bound {
 }
 
 impl Bound {
-    /// The least bound of this form on a discipline's sizes that the limits below can tell.
+    /// The least bound of this form on a discipline's sizes, from the limits below.
     fn of(name: &str) -> Self {
         let step = |limit| size(name, limit + 1) - size(name, limit);
         // Between these limits neither rings nor tables grow.

@@ -1,9 +1,11 @@
-//! The corners of the C interface: parameters by name, what is refused and how it is said, and the catalogue.
+//! The corners of the C interface: parameters by name, refusals and their messages, and the catalogue.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 
-use crate::host::{self, Caller, assert_balance, host, pair, params_of, size_of, text_of, told, with_error};
+use crate::host::{
+    self, Caller, assert_balance, failure, host, pair, params_of, size_of, text_of, with_error,
+};
 use fairdrop::{CATALOGUE, DropCause, Philox, Stream};
 use fairdrop_ffi::{
     Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, FAIRDROP_MAX_LEN, Host, Kind, Packet,
@@ -64,9 +66,9 @@ fn refusals_name_the_parameter_and_what_is_valid() {
         (&[("tea", "1")], "tea", "choke has no parameter \"tea\""),
         (&[("blue.d1", "1")], "blue.d1", "choke has no parameter \"blue.d1\""),
     ] {
-        let (parameter, said) = refused("choke", settings);
+        let (parameter, text) = refused("choke", settings);
         assert_eq!(parameter, name, "{settings:?}");
-        assert!(said.starts_with(message), "{said}");
+        assert!(text.starts_with(message), "{text}");
     }
     let (parameter, message) = refused("rio", &[("ns2_compat", "true")]);
     assert_eq!(parameter, "ns2_compat");
@@ -193,7 +195,7 @@ fn blocks_must_be_large_and_aligned() {
     let host = host();
     let make = |offset: usize, size: usize| {
         with_error(|error| {
-            // SAFETY: what is refused is not written to, and the rest has the size that is said.
+            // SAFETY: what is refused is not written to, and the rest has the stated size.
             unsafe {
                 fairdrop_init(start.add(offset).cast(), size, &raw const params, &raw const host, error)
             }
@@ -201,16 +203,16 @@ fn blocks_must_be_large_and_aligned() {
     };
     let (queue, error) = make(0, size - 1);
     assert!(queue.is_null() && error.status == Status::NoRoom);
-    assert_eq!(told(&error).1, format!("the block has {} bytes, {size} are needed", size - 1));
+    assert_eq!(failure(&error).1, format!("the block has {} bytes, {size} are needed", size - 1));
     let (queue, error) = make(1, size);
     assert!(queue.is_null() && error.status == Status::Misaligned);
-    assert_eq!(told(&error).1, format!("the block is not aligned to {FAIRDROP_ALIGN} bytes"));
+    assert_eq!(failure(&error).1, format!("the block is not aligned to {FAIRDROP_ALIGN} bytes"));
     assert!(!make(0, size).0.is_null());
 }
 
-/// The size that is said is what is used, to the last byte, for every discipline and for limits that are no round numbers.
+/// Every discipline uses exactly the size that is reported, also for limits that are no round numbers.
 #[test]
-fn every_discipline_fits_into_the_size_that_is_said() {
+fn every_discipline_fits_into_the_size_that_is_reported() {
     for info in CATALOGUE {
         for limit in if cfg!(miri) { &["3"][..] } else { &["1", "3", "300", "1001"] } {
             let params = params_of(info.name, 1_000_000, &[("limit", limit)]).unwrap();
@@ -272,14 +274,14 @@ fn null_pointers_are_refused() {
         ] {
             let (queue, error) = with_error(|error| fairdrop_init(memory, size, params, host, error));
             assert!(queue.is_null() && error.status == Status::BadArgument);
-            assert_eq!(told(&error).1, format!("{what} is a null pointer"));
+            assert_eq!(failure(&error).1, format!("{what} is a null pointer"));
         }
         let later = Host { reserved: [0, 7, 0, 0], ..own };
         let (queue_of_later, error) = with_error(|error| {
             fairdrop_init(block.as_mut_ptr().cast(), size, &raw const params, &raw const later, error)
         });
         assert!(queue_of_later.is_null() && error.status == Status::BadArgument);
-        assert_eq!(told(&error).1, "host.reserved = 7 is not valid: 0 in a library of this version");
+        assert_eq!(failure(&error).1, "host.reserved = 7 is not valid: 0 in a library of this version");
         assert_eq!(fairdrop_enqueue(none.cast(), &raw const packet, 0), Status::BadArgument);
         assert_eq!(fairdrop_enqueue(queue, ptr::null(), 0), Status::BadArgument);
         assert_eq!(fairdrop_dequeue(none.cast(), 0, &raw mut packet), Status::BadArgument);
@@ -371,7 +373,7 @@ fn parameters_change_while_packets_wait() {
         let params = params_of(discipline, 1_000_000, settings).expect("valid in themselves");
         let (refused, error) = change(&params);
         assert_eq!((refused, error.status), (status, status));
-        let (named, text) = told(&error);
+        let (named, text) = failure(&error);
         assert!(named == parameter && text.starts_with(message), "{named}: {text}");
     }
     let params = params_of("fred", 1_000_000, &[]).expect("valid");
@@ -380,7 +382,7 @@ fn parameters_change_while_packets_wait() {
     let (refused, error) =
         with_error(|error| unsafe { fairdrop_change(fixed.queue, &raw const params, error) });
     assert_eq!(refused, Status::Unsupported);
-    assert_eq!(told(&error).1, "fred takes its parameters when a queue is made: make another queue");
+    assert_eq!(failure(&error).1, "fred takes its parameters when a queue is made: make another queue");
     // SAFETY: null is what is tested.
     unsafe {
         assert_eq!(fairdrop_change(queue, ptr::null(), ptr::null_mut()), Status::BadArgument);
@@ -404,8 +406,8 @@ fn what_was_not_made_is_no_queue_and_no_parameters() {
 
 /// A random source that is stuck hangs no discipline and loses no packet, and those that draw again say that it is.
 #[test]
-fn stuck_random_sources_are_told() {
-    let mut said = Vec::new();
+fn stuck_random_sources_are_reported() {
+    let mut stuck = Vec::new();
     for info in CATALOGUE {
         let red = info.name == "red" || info.also_uses == Some("red");
         let mut settings = vec![("limit", "60")];
@@ -439,15 +441,15 @@ fn stuck_random_sources_are_told() {
             }
             let counters = caller.read(fairdrop_stats).unwrap();
             assert_balance(&counters, caller.read(fairdrop_backlog).unwrap());
-            if counters.stuck_draws > 0 && said.last() != Some(&info.name) {
-                said.push(info.name);
+            if counters.stuck_draws > 0 && stuck.last() != Some(&info.name) {
+                stuck.push(info.name);
             }
         }
     }
-    said.sort_unstable();
+    stuck.sort_unstable();
     let drawing =
         ["afd", "choke", "choke_hardware", "choke_service", "chokew", "gchoke", "mlc", "sred", "ward"];
-    assert_eq!(said, drawing);
+    assert_eq!(stuck, drawing);
 }
 
 /// The longest packets that may be offered leave in a call each, whatever the quantum.
@@ -500,10 +502,10 @@ fn keys_have_sixty_four_bits() {
     );
 }
 
-/// What a callback is told when it calls back.
+/// What calls from inside a callback return.
 struct Meddler {
     queue: *mut Queue,
-    told: Vec<Status>,
+    returned: Vec<Status>,
 }
 
 unsafe extern "C" fn meddle(context: *mut c_void, _packet: *const Packet, _cause: DropCause) {
@@ -512,9 +514,9 @@ unsafe extern "C" fn meddle(context: *mut c_void, _packet: *const Packet, _cause
     let mut packet = PACKET;
     // SAFETY: the queue is valid, and refuses.
     unsafe {
-        meddler.told.push(fairdrop_enqueue(meddler.queue, &raw const packet, 0));
-        meddler.told.push(fairdrop_dequeue(meddler.queue, 0, &raw mut packet));
-        meddler.told.push(fairdrop_stats(meddler.queue, &mut Counters::default()));
+        meddler.returned.push(fairdrop_enqueue(meddler.queue, &raw const packet, 0));
+        meddler.returned.push(fairdrop_dequeue(meddler.queue, 0, &raw mut packet));
+        meddler.returned.push(fairdrop_stats(meddler.queue, &mut Counters::default()));
     }
 }
 
@@ -523,7 +525,7 @@ fn callbacks_must_not_call_their_queue() {
     let params = params_of("droptail", 1, &[("limit", "1")]).unwrap();
     let size = size_of(&params).unwrap();
     let mut block = vec![0_u64; size.div_ceil(8)];
-    let meddler = Box::into_raw(Box::new(Meddler { queue: ptr::null_mut(), told: Vec::new() }));
+    let meddler = Box::into_raw(Box::new(Meddler { queue: ptr::null_mut(), returned: Vec::new() }));
     let host = Host { context: meddler.cast(), dropped: Some(meddle), drawn: None, ..host() };
     // SAFETY: the block has `size` bytes and stays; the others are valid.
     let queue = unsafe {
@@ -534,7 +536,7 @@ fn callbacks_must_not_call_their_queue() {
     assert_eq!([enqueue(queue, PACKET, 0), enqueue(queue, PACKET, 0)], [Status::Ok; 2]);
     // SAFETY: no call is running, and it was a box.
     let meddler = unsafe { Box::from_raw(meddler) };
-    assert_eq!(meddler.told, [Status::Reentered; 3]);
+    assert_eq!(meddler.returned, [Status::Reentered; 3]);
     assert!(dequeue(queue, 0).is_some() && dequeue(queue, 0).is_none(), "the queue works as before");
 }
 
@@ -566,7 +568,7 @@ fn marks_come_back_on_the_packet() {
     assert_balance(&counters, caller.read(fairdrop_backlog).unwrap());
 }
 
-/// Streams are told apart by queue as well as by seed, as the simulator does.
+/// Streams differ by queue as well as by seed, as in the simulator.
 #[test]
 fn queues_with_one_seed_draw_different_numbers() {
     let settings = [("limit", "50"), ("min_th", "0"), ("max_th", "50"), ("max_p", "0.5"), ("w_q", "1")];
@@ -618,7 +620,7 @@ fn parameter(discipline: usize, index: usize) -> Option<Parameter> {
 
 fn valid(discipline: usize, index: usize) -> String {
     let mut buffer = [1 as c_char; 300];
-    // SAFETY: the buffer has the size that is said.
+    // SAFETY: the buffer has the stated size.
     let length = unsafe { fairdrop_parameter_valid(discipline, index, buffer.as_mut_ptr(), buffer.len()) };
     // SAFETY: it ends with NUL.
     let text = unsafe { std::ffi::CStr::from_ptr(buffer.as_ptr()) }.to_str().unwrap();
@@ -630,30 +632,30 @@ fn valid(discipline: usize, index: usize) -> String {
 fn the_catalogue_is_that_of_the_library() {
     assert_eq!(fairdrop_discipline_count(), CATALOGUE.len());
     for (number, info) in CATALOGUE.iter().enumerate() {
-        let told = discipline(number);
-        let texts = [told.name, told.title, told.doc, told.source].map(text_of);
+        let found = discipline(number);
+        let texts = [found.name, found.title, found.doc, found.source].map(text_of);
         assert_eq!(texts, [info.name, info.title, info.doc, info.source]);
         let also = info.also_uses.and_then(fairdrop::info);
         let specs: Vec<_> = std::iter::once(("", &fairdrop::LIMIT))
             .chain(info.params.iter().map(|spec| (info.name, spec)))
             .chain(also.into_iter().flat_map(|also| also.params.iter().map(|spec| (also.name, spec))))
             .collect();
-        assert_eq!(told.parameters, specs.len(), "{}", info.name);
+        assert_eq!(found.parameters, specs.len(), "{}", info.name);
         assert!(parameter(number, specs.len()).is_none());
         for (index, (table, spec)) in specs.into_iter().enumerate() {
-            let told = parameter(number, index).unwrap();
-            let texts =
-                [told.table, told.name, told.unit, told.default_text, told.doc, told.source].map(text_of);
+            let found = parameter(number, index).unwrap();
+            let texts = [found.table, found.name, found.unit, found.default_text, found.doc, found.source]
+                .map(text_of);
             assert_eq!(texts, [table, spec.name, spec.unit, spec.default, spec.doc, spec.source]);
             assert_eq!(valid(number, index), spec.kind.to_string());
-            let words = (0..told.words).map(|word| text_of(fairdrop_parameter_word(number, index, word)));
+            let words = (0..found.words).map(|word| text_of(fairdrop_parameter_word(number, index, word)));
             match spec.kind {
                 fairdrop::Kind::Choice(expected) | fairdrop::Kind::Schedule(expected, ..) => {
                     assert!(words.eq(expected.iter().copied()));
                 }
                 _ => assert_eq!(words.count(), 0),
             }
-            assert!(fairdrop_parameter_word(number, index, told.words).is_null());
+            assert!(fairdrop_parameter_word(number, index, found.words).is_null());
         }
     }
     let red = CATALOGUE.iter().position(|info| info.name == "red").unwrap();
@@ -663,7 +665,7 @@ fn the_catalogue_is_that_of_the_library() {
         ("min_th", Kind::Packets, 0.0, f64::INFINITY)
     );
     let place = NonNull::dangling().as_ptr();
-    // SAFETY: nothing is written when there are not so many.
+    // SAFETY: nothing is written beyond the last discipline.
     assert_eq!(unsafe { fairdrop_discipline_at(CATALOGUE.len(), place) }, Status::None);
 }
 
@@ -683,11 +685,11 @@ fn defaults_of_the_catalogue_are_those_of_the_code() {
         let settings: Vec<_> = (0..discipline(number).parameters)
             .map(|index| parameter(number, index).unwrap())
             // Other names have none.
-            .filter(|told| !text_of(told.default_text).is_empty())
-            .map(|told| {
-                let table = text_of(told.table);
+            .filter(|found| !text_of(found.default_text).is_empty())
+            .map(|found| {
+                let table = text_of(found.table);
                 let dot = if table.is_empty() { "" } else { "." };
-                (format!("{table}{dot}{}", text_of(told.name)), text_of(told.default_text))
+                (format!("{table}{dot}{}", text_of(found.name)), text_of(found.default_text))
             })
             .collect();
         let settings: Vec<_> = settings.iter().map(|(name, text)| (name.as_str(), *text)).collect();

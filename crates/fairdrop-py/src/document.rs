@@ -78,7 +78,7 @@ impl Document {
         ])
     }
 
-    /// The rows of the only run as JSON text; losses are as synchronised as is said for each group.
+    /// The rows of the only run as JSON text; the synchronisation of losses is given for each group.
     fn rows(&self, loss_synchronisation: HashMap<String, Option<f64>>) -> PyResult<String> {
         let rows = self.runs.first().and_then(|run| rows_of(run, &loss_synchronisation));
         rows.ok_or_else(|| PyValueError::new_err("it has no run with a queue"))

@@ -124,7 +124,7 @@ where
             match self.run(&scenario, estimate, seed, control) {
                 Ok(Some(run)) => done.push((name, Ok(found(run)))),
                 Ok(None) => break,
-                // An extension that went on may have been told to end.
+                // An extension that went on may have been interrupted.
                 Err(_) if control.is_stopped() => break,
                 Err(why) => done.push((name, Err(why))),
             }

@@ -293,7 +293,7 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
         head.insert("congestion".into(), congestion);
     }
     add_source(&mut head, scenario, &scenarios);
-    done.tell_failed(&mut head);
+    done.insert_failed(&mut head);
     let kept_in = kept.map(|kept| kept.folder().to_owned());
     Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in })
 }
@@ -362,7 +362,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     let warnings: Vec<_> =
         replay.capture.notes.warnings().into_iter().chain(of_queues).chain(of_extensions).collect();
     head.insert("warnings".into(), json!(warnings));
-    done.tell_failed(&mut head);
+    done.insert_failed(&mut head);
     Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in: None })
 }
 
@@ -417,13 +417,13 @@ struct Named {
 }
 
 impl Done {
-    /// Tells the reader of a document which runs it lacks, and why.
-    fn tell_failed(&self, head: &mut Map<String, Json>) {
+    /// Adds the runs that a document lacks, with the reasons.
+    fn insert_failed(&self, head: &mut Map<String, Json>) {
         if !self.failed.is_empty() {
-            let told = self.failed.iter().map(|(Named { discipline, seed, .. }, error)| {
+            let listed = self.failed.iter().map(|(Named { discipline, seed, .. }, error)| {
                 json!({ "discipline": discipline, "seed": seed, "error": error })
             });
-            head.insert("failed".into(), told.collect());
+            head.insert("failed".into(), listed.collect());
         }
     }
 }

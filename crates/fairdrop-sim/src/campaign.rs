@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Does `work` on every job, on `threads` threads (`None`: all cores). A job whose work gives `None`, or that was
-/// not begun when `control` said stop, has no result.
+/// not begun when `control` was stopped, has no result.
 pub fn run_all<J: Sync, R: Send>(
     jobs: &[J],
     threads: Option<NonZero<usize>>,

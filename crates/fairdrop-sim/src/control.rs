@@ -26,7 +26,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Each run may take so many bytes of memory.
+    /// Limits the memory of each run, in bytes.
     #[must_use]
     pub fn with_memory(self, bytes_per_run: u64) -> Self {
         Self { memory: Some(bytes_per_run), ..self }

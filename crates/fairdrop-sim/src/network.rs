@@ -59,7 +59,7 @@ impl<'s> Network<'s> {
         self.engine.next_at()
     }
 
-    /// Lets time pass to `until`, or to the first thing that the hosts must be told.
+    /// Lets time pass to `until`, or to the first notice for the hosts.
     pub fn step(&mut self, until: Time, control: &Control) -> Option<Notice> {
         self.engine.step(until, control)
     }

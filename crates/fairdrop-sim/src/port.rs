@@ -97,8 +97,8 @@ impl<T: Tracer> Port<T> {
         ends.into_iter().filter_map(|offset| fifo.slot(offset)).for_each(prefetch);
     }
 
-    /// Shows `touch` flow and handle of packets that will be sent soon, and prefetches what they change here: of every
-    /// [`BATCH`] packets the next so many where they wait in one FIFO, otherwise that in transmission.
+    /// Shows `touch` flow and handle of packets that will be sent soon, and prefetches what they change here: the
+    /// next [`BATCH`] packets where they wait in one FIFO, otherwise that in transmission.
     #[inline]
     pub fn prefetch_next(&mut self, touch: impl Fn(u32, u32)) {
         match &self.discipline {

@@ -8,7 +8,7 @@
 
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
-/// What belongs to so many flows is in the cache, and is not asked for ahead.
+/// The state of up to this number of flows is in the cache, and is not prefetched.
 pub const FEW_FLOWS: u32 = 2000;
 /// How many packets or events are looked at together.
 pub const BATCH: usize = 16;
@@ -28,8 +28,8 @@ pub fn prefetch_whole<T>(item: &T) {
     (0..size_of::<T>()).step_by(LINE).for_each(|at| hint(start.wrapping_add(at)));
 }
 
-/// The same for what lies so many places behind `item`, whether or not there is anything: what will be written there
-/// waits for its line as a read does.
+/// The same for the line `places` behind `item`, whether or not there is anything: a write there waits for its line as
+/// a read does.
 #[inline(always)]
 pub fn prefetch_behind<T>(item: &T, places: usize) {
     hint(std::ptr::from_ref(item).wrapping_add(places));

@@ -160,7 +160,7 @@ pub(crate) fn collect(
         group.flows = scenario.groups[number].count;
         group.transfers = engine.flows().transfers(number).map(transfers_result);
     }
-    let problems = engine.stray_losses().told(scenario);
+    let problems = engine.stray_losses().sentences(scenario);
     Some(RunResult {
         discipline: scenario.queue.discipline,
         seed,

@@ -1,5 +1,5 @@
-//! The ablations of COLLAR's page: with all its parts the reference gives what the library gives, and each part is missing
-//! where it is said to be.
+//! The ablations of COLLAR's page: with all its parts the reference gives the library's results, and each part is missing
+//! where its ablation says so.
 
 #[path = "../examples/ablations/main.rs"]
 #[expect(dead_code, reason = "its main function")]

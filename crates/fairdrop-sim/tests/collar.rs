@@ -218,8 +218,8 @@ fn voice_does_not_wait_for_bulk() {
     }
 }
 
-/// Two thousand flows, each of which sends a packet now and then, twice the link together: nothing tells them from voice. They
-/// have no more than in one FIFO, and half of the link is left to those who wait behind.
+/// Two thousand flows, each of which sends a packet now and then, twice the link together: nothing distinguishes them from voice.
+/// They have no more than in one FIFO, and half of the link is left to those who wait behind.
 #[test]
 fn new_flows_all_the_time_gain_nothing() {
     let settings = ["groups.udp.count=2000", "groups.udp.rate=10kbit", "duration=40s"];
@@ -311,7 +311,7 @@ fn and(host: &str, name: &str, count: u32, transport: &str) -> String {
     format!("\n[[groups]]\nname = \"{name}\"\ncount = {count}\nsource_host = \"{host}\"\n{transport}\n")
 }
 
-/// Whichever end they are told apart at; CAKE gives the single flow a fourth.
+/// Whichever end distinguishes them; CAKE gives the single flow a fourth.
 #[test]
 fn hosts_share_alike() {
     let received = HOSTS.replace("source_host", "destination_host");

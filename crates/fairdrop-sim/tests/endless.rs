@@ -129,7 +129,7 @@ fn what_a_slow_link_of_a_host_has_no_room_for_is_lost_in_steps() {
     let (run, looks) = ended(&format!("duration = 20_000\n{SLOW}"));
     let lost = 625 * 12_000;
     assert!(run.problems[0].contains(&format!(" sends: {},", lost / 1_000_000)), "{:?}", run.problems);
-    // 5000 between two packets, in steps of 1024 of which the last ends with a packet.
+    // 5000 between two packets, in steps of 1024; the last step ends with a packet.
     assert!((lost / 5000 * 4 - 100..lost / 5000 * 5 + 100).contains(&looks), "{looks} looks");
     let control = Control::default().with_looks(100);
     let stopped = simulate(&scenario(&format!("duration = 1e7\n{SLOW}")), 1, &control).expect("valid");

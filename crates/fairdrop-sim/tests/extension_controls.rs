@@ -156,7 +156,7 @@ fn fault(way: &str) -> String {
 
 #[test]
 fn mistakes_end_the_run_and_are_named() {
-    for (way, said) in [
+    for (way, expected) in [
         (
             "begins",
             "cwnd = 0 is not valid; valid: segments, above 0 (in begin, at 0 s, flow tcp[0], segment 0)",
@@ -169,7 +169,7 @@ fn mistakes_end_the_run_and_are_named() {
         ("not_made", "no tcp[0] of 1000 bytes (in begin, at 0 s, flow tcp[0], segment 0)"),
     ] {
         let fault = fault(way);
-        assert!(fault.starts_with(&format!("bad: {said}")), "{way}: {fault}");
+        assert!(fault.starts_with(&format!("bad: {expected}")), "{way}: {fault}");
         assert!(fault.contains(" s, flow tcp["), "{fault}");
     }
     let settings = ["groups.tcp.transport=bad", "groups.tcp.way=waits", "dumbbell.loss=0.3"];

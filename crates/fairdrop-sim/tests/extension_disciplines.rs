@@ -197,7 +197,7 @@ fn choke_written_again_is_choke() {
     assert!(built_in == own, "{}\n{}", &built_in[from..same + 60], &own[from..same + 60]);
 }
 
-/// CAKE of the catalogue as one's own: it asks for the hosts of packets, drops what waits, and with a shaper holds it back.
+/// CAKE of the catalogue as a user-defined discipline: it asks for the hosts of packets, drops what waits, and with a shaper holds it back.
 #[test]
 fn a_discipline_of_the_catalogue_is_the_same_as_ones_own() {
     for rate in ["0", "900kbit"] {
@@ -281,7 +281,7 @@ fn fault(way: &str) -> String {
 
 #[test]
 fn mistakes_with_packets_end_the_run_and_are_named() {
-    for (way, said) in [
+    for (way, expected) in [
         ("loses", "wait, where"),
         ("sends_twice", "it says that 1 packet of 1000 bytes wait, where 0 of 0 should"),
         ("drops_twice", "wait, where"),
@@ -289,7 +289,7 @@ fn mistakes_with_packets_end_the_run_and_are_named() {
         ("stands", "its next deadline, 0.1 s, is not after now (in tick, at 0.1 s"),
     ] {
         let fault = fault(way);
-        assert!(fault.starts_with("mine: ") && fault.contains(said), "{way}: {fault}");
+        assert!(fault.starts_with("mine: ") && fault.contains(expected), "{way}: {fault}");
     }
     assert!(fault("loses").contains("(in enqueue, at ") && fault("loses").ends_with("packet 10)"));
 }
@@ -302,12 +302,13 @@ fn a_run_that_takes_too_long_is_ended_and_named() {
         assert!(matches!(error, RunError::Late(_)), "{error}");
         error.to_string()
     };
-    let said = "the run took longer than 0 s (--run-timeout), and was ended at ";
-    assert!(late(&[]).starts_with(&format!("mine: {said}")));
-    assert!(late(&["groups.tcp.transport=my_reno"]).starts_with(&format!("mine, my_reno: {said}")));
+    let expected = "the run took longer than 0 s (--run-timeout), and was ended at ";
+    assert!(late(&[]).starts_with(&format!("mine: {expected}")));
+    assert!(late(&["groups.tcp.transport=my_reno"]).starts_with(&format!("mine, my_reno: {expected}")));
     let built_in = late(&["queue.discipline=red"]);
     assert!(
-        built_in.starts_with(&format!("red: {said}")) && built_in.ends_with(" s of 20 s of simulated time")
+        built_in.starts_with(&format!("red: {expected}"))
+            && built_in.ends_with(" s of 20 s of simulated time")
     );
 }
 

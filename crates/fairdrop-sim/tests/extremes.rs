@@ -2,7 +2,7 @@
 //! from seeds; `FAIRDROP_EXTREMES` says how many (`make test-long`: 3000), and each is run under debug assertions and overflow
 //! checks, as all tests are.
 //!
-//! With few of them a run stops after so many looks whether to stop, which no clock decides. With many a watching thread asks
+//! With few of them a run stops after a given number of checks whether to stop, which no clock decides. With many a watching thread asks
 //! it to, and the processor time that the run's thread takes from then on, until all is given back, may be a second: of set-up,
 //! simulation, the collecting of results, and the return of their memory, the kernel's part included. The slowest is printed.
 //! Wall-clock time is not judged, since the machine may be busy with other things: with one thread per processor it is little

@@ -116,7 +116,7 @@ from = "A"
 to = "C"
 "#;
 
-/// Labels reach the next router: it drops by its coin, which packets without labels never meet.
+/// Labels reach the next router: it drops by random draws, which packets without labels never need.
 #[test]
 fn csfq_labels_travel_to_the_next_router() {
     let scenario = Scenario::parse(EDGE_AND_CORE, "core.toml", &[]).expect("the scenario is valid");

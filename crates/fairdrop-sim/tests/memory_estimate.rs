@@ -1,4 +1,4 @@
-//! What a run is said to need beside what it takes: every byte that is allocated is counted. One test, since the counter is
+//! The memory that a run is estimated to need beside what it takes: every allocated byte is counted. One test, since the counter is
 //! the whole process's.
 
 use fairdrop_sim::memory::Estimate;
@@ -55,7 +55,7 @@ fn the_estimate_is_within_its_factor_of_the_peak() {
     compared(MANY, &["groups.g.count=10", "sample=2e-5", "queue.discipline=red"]);
     compared(MANY, &["groups.g.count=10", "sample=2e-5", "queue.discipline=afd"]);
     compared(MANY, &["groups.g.count=100", "sample=1e-3", "windows=[\"g\"]"]);
-    // Packets under way, over two links, of which the second cannot be reached at once.
+    // Packets under way, over two links; the second cannot be reached at once.
     let far = "duration = 2\nwarm_up = 0\nsample = 0\n[chain]\nrates = [1e9, 1e9]\ndelays = [1.0]\naccess_rate = 1e9\n\
         [queue]\ndiscipline = \"droptail\"\n[[groups]]\nname = \"g\"\ntransport = \"cbr\"\nrate = 9e8\n";
     compared(far, &[]);

@@ -215,7 +215,7 @@ fn nothing_is_lost_before_the_queue_unless_that_is_asked_for() {
     assert_eq!(result.problems, [problem]);
 }
 
-/// Each place that loses packets where nothing is studied is told with its groups and its field.
+/// Each place that loses packets where nothing is studied is reported with its groups and its field.
 #[test]
 fn losses_outside_of_queues_name_link_groups_and_field() {
     let group = |name: &str, rate: &str, more: &str| {

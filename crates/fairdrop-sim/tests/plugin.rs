@@ -256,7 +256,7 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
         "it is a plug-in of version 7; valid: 1 to 3, those of this program's fairdrop.h"
     );
     let (v1, v2) = (version_1(), version_2());
-    for (source, from, to, said) in [
+    for (source, from, to, expected) in [
         (CHOKE, ".admit = admit,", "", "its table has no enqueue and no admit"),
         (
             CHOKE,
@@ -272,7 +272,7 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
             static void count(void *q, uint32_t *p, uint64_t *b) { if (q) *p = 0, *b = 0; }\nstatic const fairdrop_plugin table";
         let source = source.replace(from, to).replace("static const fairdrop_plugin table", more);
         let (_kept, object) = compiled(&source, &["-Wno-unused-function"]).expect("there is a compiler");
-        assert_eq!(refused(&object), said);
+        assert_eq!(refused(&object), expected);
     }
 }
 
@@ -281,7 +281,7 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
 fn what_a_table_says_of_itself_is_checked() {
     let first = "\"min_th\", \"packets\", \"100\"";
     let count = ".parameter_count = sizeof parameters / sizeof *parameters";
-    for (from, to, said) in [
+    for (from, to, expected) in [
         (".name = \"c_choke\"", ".name = NULL", "its name is NULL; valid: a name"),
         (".name = \"c_choke\"", ".name = \"\"", "its name is empty; valid: a name"),
         (
@@ -341,7 +341,7 @@ fn what_a_table_says_of_itself_is_checked() {
         let source = CHOKE.replacen(from, to, 1);
         let more = ["-Wno-unused-variable", "-Wno-unused-const-variable", "-include", "math.h"];
         let Some((_kept, object)) = compiled(&source, &more) else { return };
-        assert!(refused(&object).starts_with(said), "{from}: {}", refused(&object));
+        assert!(refused(&object).starts_with(expected), "{from}: {}", refused(&object));
     }
 }
 
@@ -399,13 +399,13 @@ fn an_object_for_another_machine_is_refused() {
 /// What a plug-in does with packets is watched as everything else is, and what it says ends the run.
 #[test]
 fn mistakes_of_a_plug_in_end_the_run() {
-    let early = "return coin < p_a ? FAIRDROP_CAUSE_RED_EARLY : FAIRDROP_CAUSE_OVERFLOW;";
+    let early = "return draw < p_a ? FAIRDROP_CAUSE_RED_EARLY : FAIRDROP_CAUSE_OVERFLOW;";
     let (push, remove) = (
         "host->push(host->context, packet);",
         "host->drop(host->context, &candidate, FAIRDROP_CAUSE_MATCH_QUEUED);",
     );
     let (v1, v2) = (version_1(), version_2());
-    for (source, right, wrong, said) in [
+    for (source, right, wrong, expected) in [
         (&*v1, push, "(void)0;", "c_choke: it says that 0 packets of 0 bytes wait"),
         (&*v1, push, "host->fail(host->context, \"enough\");", "c_choke: enough (in enqueue"),
         (&*v1, "(uint8_t)cause)", "(uint8_t)200)", "there is no cause 200; valid: those of fairdrop_cause"),
@@ -462,7 +462,7 @@ fn mistakes_of_a_plug_in_end_the_run() {
         let scenario =
             Scenario::parse_with(CONGESTED, &beside, &settings, &parts(), &control).expect("valid");
         let error = simulate(&scenario, 1, &control).expect_err("it ends").to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 

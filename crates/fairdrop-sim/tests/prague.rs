@@ -88,7 +88,7 @@ fn round_trips_below_25_ms_share_alike() {
     assert!((0.7..1.4).contains(&virtually) && really > 3.0, "{virtually} and {really}");
 }
 
-/// Where three of ten ACKs are lost the option tells of all marks; without it the sender takes the most that there may have been,
+/// Where three of ten ACKs are lost the option reports all marks; without it the sender takes the most that there may have been,
 /// and sends less.
 #[test]
 fn lost_acks_cost_the_field_more_than_the_option() {

@@ -133,7 +133,7 @@ fn disciplines_with_state_for_fast_flows_hold_an_unresponsive_flow() {
     }
 }
 
-/// The TCP flows of the headline experiment alone, with so many seeds.
+/// Seeds of the TCP flows of the headline experiment alone.
 const SEEDS: u64 = 20;
 
 fn tcp_alone() -> &'static str {
@@ -148,7 +148,7 @@ fn shares(run: &RunResult) -> Vec<f64> {
 /// The 95 % confidence interval of a mean, from [`SEEDS`] values (Student's t with 19 degrees of freedom).
 fn interval(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
-    assert_eq!(values.len() as u64, SEEDS, "the quantile is for so many");
+    assert_eq!(values.len() as u64, SEEDS, "the quantile is for this number");
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
     let half = 2.093 * (variance / count).sqrt();

@@ -146,9 +146,9 @@ fn odd_rates_lose_no_time() {
     assert!((result.utilisation - 1.0).abs() < 0.003, "{}", result.utilisation);
 }
 
-/// Six mistakes of different kinds: all are told at once, with their lines, and nothing is run.
+/// Six mistakes of different kinds: all are reported at once, with their lines, and nothing is run.
 #[test]
-fn every_mistake_is_told_at_once() {
+fn every_mistake_is_reported_at_once() {
     let text = r#"duration = "10s"
 [queue]
 discipline = "red"
@@ -183,7 +183,7 @@ class = 256
 "#;
     let problems =
         Scenario::parse(text, "folder/wrong.toml", &[]).expect_err("nothing of it can be").to_string();
-    let told: Vec<_> = problems.lines().collect();
+    let lines: Vec<_> = problems.lines().collect();
     let expected = [
         (5, "queue.red.max_th = 200"),
         (9, "links.0.rate = 0"),
@@ -193,14 +193,14 @@ class = 256
         (28, "groups.played.file = \"nowhere.csv\""),
         (31, "groups.played.class = 256"),
     ];
-    assert_eq!(told.len(), expected.len(), "{problems}");
-    for (line, (number, start)) in told.iter().zip(expected) {
+    assert_eq!(lines.len(), expected.len(), "{problems}");
+    for (line, (number, start)) in lines.iter().zip(expected) {
         assert!(line.starts_with(&format!("folder/wrong.toml:{number}: {start}")), "{line}");
     }
-    assert!(told[5].contains("folder/nowhere.csv"), "{}", told[5]);
+    assert!(lines[5].contains("folder/nowhere.csv"), "{}", lines[5]);
 }
 
-/// Each of these has one mistake, which is told with its line.
+/// Each of these has one mistake, which is reported with its line.
 #[test]
 fn what_does_not_fit_together_is_refused() {
     const END: &str = "[[groups]]\nname = \"a\"\ntransport = \"newreno\"\n";
@@ -236,7 +236,7 @@ fn what_does_not_fit_together_is_refused() {
             "t:10: groups.b.seen_as = \"a\"",
         ),
     ] {
-        let told = Scenario::parse(&text, "t", &[]).expect_err("it has a mistake").to_string();
-        assert!(told.starts_with(expected) && !told.contains('\n'), "{told}\nnot {expected}");
+        let problem = Scenario::parse(&text, "t", &[]).expect_err("it has a mistake").to_string();
+        assert!(problem.starts_with(expected) && !problem.contains('\n'), "{problem}\nnot {expected}");
     }
 }

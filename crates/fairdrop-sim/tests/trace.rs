@@ -1,4 +1,4 @@
-//! Event traces: they tell what the tables count, and other programs read their captures.
+//! Event traces: they agree with the tables, and other programs read their captures.
 
 use fairdrop::DropCause;
 use fairdrop_capture::{Capture, Format, LinkType, Options, read_bytes};
@@ -66,7 +66,7 @@ fn traced(discipline: &str) -> (RunResult, Vec<TraceEvent>) {
 
 /// The trace and the tables agree on every flow and cause; the result is that of a run without trace.
 #[test]
-fn a_trace_tells_what_the_tables_count() {
+fn a_trace_agrees_with_the_tables() {
     for info in fairdrop::CATALOGUE {
         let (run, events) = traced(info.name);
         let plain = simulate(&scenario(info.name), 1, &Control::default()).unwrap().unwrap();

@@ -14,8 +14,9 @@ struct Refused(Vec<(Option<u32>, String)>);
 
 impl From<Problems> for Refused {
     fn from(Problems(problems): Problems) -> Self {
-        let told = |problem: Problem| (problem.is_of_file().then(|| problem.line()), problem.to_string());
-        Self(problems.into_iter().map(told).collect())
+        let with_line =
+            |problem: Problem| (problem.is_of_file().then(|| problem.line()), problem.to_string());
+        Self(problems.into_iter().map(with_line).collect())
     }
 }
 

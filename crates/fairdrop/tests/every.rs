@@ -100,7 +100,7 @@ fn deadlines_are_kept() {
 
 /// Disciplines that say so keep their values over every departure, and over the end of the last.
 #[test]
-fn values_rest_at_departures_where_that_is_said() {
+fn values_rest_at_departures_where_that_is_stated() {
     let mut resting = Vec::new();
     for info in CATALOGUE {
         let mut link = queue(info.name);

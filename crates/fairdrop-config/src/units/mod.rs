@@ -85,9 +85,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_said_as_people_write_them() {
-        let told = [10_000_000, 1_544_000, 800, 2_000, 30_000_000_000, 10_000_000_000_000].map(rate_in_words);
-        assert_eq!(told, ["10 Mb/s", "1.544 Mb/s", "800 b/s", "2 kb/s", "30 Gb/s", "10 Tb/s"]);
+    fn rates_are_spelled_as_people_write_them() {
+        let words =
+            [10_000_000, 1_544_000, 800, 2_000, 30_000_000_000, 10_000_000_000_000].map(rate_in_words);
+        assert_eq!(words, ["10 Mb/s", "1.544 Mb/s", "800 b/s", "2 kb/s", "30 Gb/s", "10 Tb/s"]);
     }
 
     #[test]

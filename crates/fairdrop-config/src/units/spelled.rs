@@ -163,11 +163,11 @@ mod tests {
             (Quantity::Packets, "pkt pkts P Packets"),
         ] {
             for unit in units.split(' ') {
-                let Some(told) = spelled(&format!("2{unit}"), quantity) else { continue };
-                let quoted = told.split('"').skip(1).step_by(2).collect::<Vec<_>>();
+                let Some(hint) = spelled(&format!("2{unit}"), quantity) else { continue };
+                let quoted = hint.split('"').skip(1).step_by(2).collect::<Vec<_>>();
                 assert!(
                     !quoted.is_empty() && quoted.iter().all(|text| reads(text, quantity)),
-                    "{unit}: {told}"
+                    "{unit}: {hint}"
                 );
             }
         }

@@ -13,7 +13,7 @@ pub type Words = BTreeMap<&'static str, Vec<&'static str>>;
 
 /// The host's side of one queue.
 pub struct Bench {
-    /// What it tells the simulator, during a call; it may be gone between calls.
+    /// What the queue reports to the simulator, during a call; it may be gone between calls.
     pub desk: *mut Desk,
     values: Values,
     words: Words,

@@ -128,7 +128,7 @@ fn check_parameter(parameter: &PluginParameter, number: usize) -> Result<(), Str
     let field = |name: &str| format!("parameters[{number}].{name}");
     named(parameter.name, &field("name"))?;
     let PluginParameter { kind, low, high, .. } = *parameter;
-    let its = |name: &str| format!("its {} ({})", field(name), said(parameter.name));
+    let its = |name: &str| format!("its {} ({})", field(name), borrowed(parameter.name));
     if NOT_HERE.contains(&kind) {
         return Err(format!(
             "{} is one that plug-ins do not have; valid: not a schedule, numbers or a key",
@@ -169,7 +169,7 @@ unsafe fn check_internals(table: &Plugin) -> Result<(), String> {
 }
 
 /// A text of a table, as long as nobody keeps it.
-fn said(text: *const c_char) -> String {
+fn borrowed(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
@@ -179,7 +179,7 @@ fn said(text: *const c_char) -> String {
 
 /// A text of a table; empty for NULL.
 pub fn text(text: *const c_char) -> &'static str {
-    kept(&said(text))
+    kept(&borrowed(text))
 }
 
 /// # Safety
@@ -206,7 +206,7 @@ pub fn words(parameter: &PluginParameter) -> Vec<&'static str> {
     words_of(parameter).map(text).collect()
 }
 
-/// What scenarios are told of a parameter that was looked at.
+/// The specification of a checked parameter, for scenarios.
 pub fn spec(parameter: &PluginParameter) -> ParamSpec {
     let PluginParameter { low, high, .. } = *parameter;
     let kind = match parameter.kind {

@@ -17,8 +17,8 @@ pub fn text_of(text: *const c_char) -> &'static str {
     unsafe { CStr::from_ptr(text) }.to_str().unwrap()
 }
 
-/// What a call said of its failure: parameter and message.
-pub fn told(error: &Error) -> (String, String) {
+/// The failure that a call reported: parameter and message.
+pub fn failure(error: &Error) -> (String, String) {
     let text = |chars: &[c_char]| {
         let bytes: Vec<u8> = chars.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
         assert!(bytes.len() < chars.len(), "there is a NUL");
@@ -34,7 +34,7 @@ pub fn with_error<T>(call: impl FnOnce(*mut Error) -> T) -> (T, Error) {
     (value, error)
 }
 
-/// Parameters of a discipline, set from texts; what the first failure said.
+/// Parameters of a discipline, set from texts; the first failure otherwise.
 pub fn params_of(
     discipline: &str,
     link_bps: u64,
@@ -48,7 +48,7 @@ pub fn params_of(
     });
     if status != Status::Ok {
         assert_eq!(status, error.status);
-        return Err(told(&error));
+        return Err(failure(&error));
     }
     // SAFETY: the call has filled them.
     let mut params = unsafe { params.assume_init() };
@@ -60,7 +60,7 @@ pub fn params_of(
         });
         if status != Status::Ok {
             assert_eq!(status, error.status);
-            return Err(told(&error));
+            return Err(failure(&error));
         }
     }
     Ok(params)
@@ -70,7 +70,7 @@ pub fn params_of(
 pub fn size_of(params: &Params) -> Result<usize, (String, String)> {
     // SAFETY: the pointers are valid.
     let (size, error) = with_error(|error| unsafe { fairdrop_size(params, error) });
-    if size > 0 { Ok(size) } else { Err(told(&error)) }
+    if size > 0 { Ok(size) } else { Err(failure(&error)) }
 }
 
 /// What the callbacks saw, and where their random numbers come from.
@@ -135,7 +135,7 @@ impl Caller {
             // SAFETY: the block has `size` bytes and stays; the others are valid.
             unsafe { fairdrop_init(block.cast(), size, params, &raw const host, error) }
         });
-        assert!(!queue.is_null(), "{:?}", told(&error));
+        assert!(!queue.is_null(), "{:?}", failure(&error));
         Self { queue, seen: records, block }
     }
 

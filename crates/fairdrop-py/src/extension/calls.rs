@@ -29,12 +29,12 @@ struct Calls {
     /// Begun and ended: odd while one is going on.
     seen: AtomicU64,
     /// The one that is going on is to end.
-    told: AtomicBool,
-    /// The run that the thread is at, where it may take so long only.
+    interrupted: AtomicBool,
+    /// The run that the thread is at, where its time is limited.
     run: Mutex<Option<Run>>,
 }
 
-/// A run that may take so long.
+/// A run whose time is limited.
 struct Run {
     ends: Instant,
     limit: Duration,
@@ -49,7 +49,7 @@ impl Calls {
         let here = Arc::new(Self {
             thread,
             seen: AtomicU64::new(0),
-            told: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
             run: Mutex::default(),
         });
         let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ impl Calls {
 
     /// Raises an exception in the call that is going on.
     fn interrupt(&self, exception: *mut ffi::PyObject) {
-        self.told.store(true, Relaxed);
+        self.interrupted.store(true, Relaxed);
         // SAFETY: the interpreter is held, so that the thread is inside its call; a thread that is gone is not found.
         unsafe { ffi::PyThreadState_SetAsyncExc(self.thread, exception) };
     }
@@ -81,8 +81,8 @@ pub fn call<R>(work: impl FnOnce() -> R) -> R {
         here.step();
         let done = work();
         here.step();
-        if here.told.swap(false, Relaxed) {
-            // SAFETY: this thread holds the interpreter. What was told too late is taken back.
+        if here.interrupted.swap(false, Relaxed) {
+            // SAFETY: this thread holds the interpreter. An exception that came too late is taken back.
             unsafe { ffi::PyThreadState_SetAsyncExc(here.thread, ptr::null_mut()) };
         }
         done

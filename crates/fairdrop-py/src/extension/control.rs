@@ -1,4 +1,4 @@
-//! The base class of congestion controls in Python, what they are told, and what the simulator calls.
+//! The base class of congestion controls in Python, the events they get, and what the simulator calls.
 
 use super::calls;
 use super::hosted::{python_value, wrong};
@@ -222,7 +222,7 @@ pub struct PyRate(RateSample);
 
 #[pymethods]
 impl PyRate {
-    /// Segments per second; None where there is no telling.
+    /// Segments per second; None where it is unknown.
     #[getter]
     fn rate(&self) -> Option<f64> {
         Some(self.0.rate()).filter(|&rate| rate > 0.0)
@@ -319,8 +319,8 @@ pub struct HostedControl {
     pacing_rate: Option<f64>,
     /// The ACK that has come last.
     ack: Option<AckEvent>,
-    /// The timeout that is going on has been told.
-    told: bool,
+    /// The timeout that is going on has been reported.
+    reported: bool,
     wrong: Option<Box<Wrong>>,
 }
 
@@ -359,7 +359,7 @@ impl HostedControl {
             window,
             pacing_rate: None,
             ack: None,
-            told: false,
+            reported: false,
             wrong: None,
         })
     }
@@ -394,14 +394,14 @@ impl HostedControl {
         });
     }
 
-    fn tell_ack(&mut self, window: &mut Window, event: AckEvent, held: Held, rate: Option<RateSample>) {
+    fn report_ack(&mut self, window: &mut Window, event: AckEvent, held: Held, rate: Option<RateSample>) {
         let ack = PyAck { event, held, rate, segment_bytes: self.segment_bytes };
         self.call(window, |this, py| {
             this.methods.as_ref().map_or(Ok(()), |methods| methods.ack.call1(py, (ack,)).map(drop))
         });
     }
 
-    fn tell(
+    fn report(
         &mut self,
         window: &mut Window,
         method: impl FnOnce(&Methods) -> &Py<PyAny>,
@@ -428,7 +428,7 @@ impl CongestionControl for HostedControl {
     fn open_window(&mut self, _window: &mut Window, _ack: &AckEvent) {}
 
     fn after_ack(&mut self, window: &mut Window, ack: &AckEvent, held: Held) {
-        self.tell_ack(window, *ack, held, None);
+        self.report_ack(window, *ack, held, None);
     }
 
     fn on_rate(&mut self, window: &mut Window, now: Time, sample: &RateSample) -> bool {
@@ -436,7 +436,7 @@ impl CongestionControl for HostedControl {
         if let Some(ack) = self.ack {
             let held =
                 Held { in_recovery: sample.repair != Repair::No, app_limited: !sample.is_cwnd_limited };
-            self.tell_ack(window, ack, held, Some(*sample));
+            self.report_ack(window, ack, held, Some(*sample));
         }
         false
     }
@@ -448,30 +448,30 @@ impl CongestionControl for HostedControl {
     fn on_loss(&mut self, window: &mut Window, loss: &LossEvent) {
         self.now = loss.now;
         let event = PyCongestion { flight: Some(loss.flight), follows_ecn: loss.follows_echo, again: false };
-        self.tell(window, |methods| &methods.loss, event);
+        self.report(window, |methods| &methods.loss, event);
     }
 
     fn on_echo(&mut self, window: &mut Window, flight: f64) {
         let event = PyCongestion { flight: Some(flight), follows_ecn: false, again: false };
-        self.tell(window, |methods| &methods.ecn, event);
+        self.report(window, |methods| &methods.ecn, event);
     }
 
     fn before_timeout(&mut self, now: Time) {
-        (self.now, self.told) = (now, false);
+        (self.now, self.reported) = (now, false);
     }
 
     fn ssthresh(&mut self, mut window: Window, flight: f64) -> f64 {
-        self.told = true;
+        self.reported = true;
         let event = PyCongestion { flight: Some(flight), follows_ecn: false, again: false };
-        self.tell(&mut window, |methods| &methods.timeout, event);
+        self.report(&mut window, |methods| &methods.timeout, event);
         window.ssthresh
     }
 
     fn on_timeout(&mut self, _una: u32) {
-        if !self.told {
+        if !self.reported {
             let event = PyCongestion { flight: None, follows_ecn: false, again: true };
             let mut window = self.window;
-            self.tell(&mut window, |methods| &methods.timeout, event);
+            self.report(&mut window, |methods| &methods.timeout, event);
         }
     }
 

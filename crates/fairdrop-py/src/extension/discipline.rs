@@ -108,7 +108,7 @@ impl Discipline {
     }
 
     /// Drops a packet: the arriving one, or one that was taken out of its queue. `cause` is one of the causes that results
-    /// tell apart, such as `overflow` or `red_early`, or one of `causes`; others raise `ValueError`.
+    /// count separately, such as `overflow` or `red_early`, or one of `causes`; others raise `ValueError`.
     fn drop(&mut self, packet: PyRef<'_, PyPacket>, cause: &str) -> PyResult<()> {
         let own = self.causes.iter().find(|known| **known == cause);
         let cause = match own {

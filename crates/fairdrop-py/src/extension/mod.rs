@@ -161,7 +161,7 @@ impl Extension {
 
 #[pymethods]
 impl Extension {
-    /// The discipline that `class` is. What is said of it lives as long as the process: make one extension of each class.
+    /// The discipline that `class` is. Its description lives as long as the process: make one extension of each class.
     #[new]
     fn new(py: Python<'_>, class: Py<PyType>, about: Described) -> PyResult<Self> {
         let params = specs(&about.parameters)?;

@@ -1,6 +1,6 @@
 //! AFD with a table of 128 elephants in place of its shadow buffer, as switches have it: bytes of the flows of the table are
 //! counted, all others pass. The fair share is servoed by the queue as in AFD (Pan, Breslau, Prabhakar, Shenker 2003), with the
-//! library's defaults, in the same unit: samples of a shadow buffer of so many places.
+//! library's defaults, in the same unit: samples, with a shadow buffer of as many places.
 
 use fairdrop::{
     AfdParams, Backlog, Discipline, DropCause, Env, Heap, LeakyFifo, Memory, Packet, Slot, Stream, Time,

@@ -1,4 +1,4 @@
-//! CSFQ whose fair rate comes from matches, as Wang and Mills have it (NCA 2005, of which the summary was at hand): the link's
+//! CSFQ whose fair rate comes from matches, after the summary of Wang and Mills (NCA 2005): the link's
 //! rate times the match rate of departures, which COLLAR estimates. Flows are measured one by one, exactly, as at CSFQ's edge.
 
 use fairdrop::{
@@ -38,7 +38,7 @@ pub struct CsfqFromMatches {
     flows: HashMap<u64, Rate>,
     arrived: Rate,
     congested: bool,
-    /// What tells the match rate of the output; it decides nothing.
+    /// Estimates the match rate of the output; it decides nothing.
     matches: CollarDecision<Owned<u32>, Owned<SuspectSet>>,
     fifo: LeakyFifo<u32, Owned<Slot<u32>>>,
 }

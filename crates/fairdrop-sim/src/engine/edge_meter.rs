@@ -1,4 +1,4 @@
-//! Edge meters: a token bucket tells the packets of a flow that are within its rate from the excess.
+//! Edge meters: a token bucket separates the packets of a flow that are within its rate from the excess.
 
 use crate::scenario::MarkExcess;
 use fairdrop::{Time, TokenBucket};

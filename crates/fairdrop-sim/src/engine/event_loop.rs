@@ -45,7 +45,7 @@ impl<T: Tracer> Engine<'_, T> {
         true
     }
 
-    /// Tells `control` how far the run is, and asks whether it goes on.
+    /// Reports the progress of the run to `control`, and asks whether it goes on.
     #[inline(never)]
     fn goes_on(&mut self, control: &Control, part: &mut u64) -> bool {
         if !self.handled.is_multiple_of(CHECK_EVERY) && self.scenario.positions.is_none() {

@@ -545,7 +545,7 @@ mod tests {
         assert_eq!(events.pop(), None);
     }
 
-    /// What is said to come after the next event comes after it: of a ring, and of a slot of the calendar up to its end.
+    /// Events announced to come after the next one come after it: of a ring, and of a slot of the calendar up to its end.
     #[test]
     fn what_is_coming_comes() {
         let (mut lane, mut slot) = (Events::default(), Events::default());

@@ -1,4 +1,4 @@
-//! The event engine: carries packets over links, and tells ports, transports and meters what happens when.
+//! The event engine: carries packets over links, and notifies ports, transports and meters of events.
 //!
 //! Few events are pending: one per busy transmitter, one per packet on its way to a shared link, one lazy timer per
 //! flow. Hosts' own links cannot lose a packet in a valid run and carry one flow each, so their departures are
@@ -64,7 +64,7 @@ pub struct Engine<'s, T = ()> {
     wanted: Vec<Send>,
     /// Packets lost on links that are not under study.
     stray: StrayLosses,
-    /// A packet that an impaired link has copied, and its copy: hosts outside must be told.
+    /// A packet that an impaired link has copied, and its copy: hosts outside must be notified.
     copied: Option<(u32, u32)>,
     losses: Losses,
     options: Options,
@@ -165,7 +165,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.looks_ahead = self.flows.len() > self.few_flows;
     }
 
-    /// Packets under way and connections may take so many bytes.
+    /// Limits the memory of packets under way and connections.
     pub fn limit_room(&mut self, bytes: u64) {
         self.room = bytes;
     }

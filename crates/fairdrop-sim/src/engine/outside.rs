@@ -1,4 +1,4 @@
-//! The engine without its hosts: these are outside, put packets on their own links, and are told what arrives.
+//! The engine without its hosts: these are outside, put packets on their own links, and are notified of arrivals.
 
 use super::Engine;
 use super::conservation::Fate;
@@ -26,7 +26,7 @@ pub struct Departing {
     pub ecn: Ecn,
 }
 
-/// What the hosts are told.
+/// A notice to the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A packet has reached its host.
@@ -101,7 +101,7 @@ impl<'s> Engine<'s, Unheard> {
         self.events.next_at().filter(|&at| at < self.scenario.duration)
     }
 
-    /// Lets time pass to `until`, or to the first thing that the hosts must be told.
+    /// Lets time pass to `until`, or to the first notice for the hosts.
     pub fn step(&mut self, until: Time, control: &Control) -> Option<Notice> {
         while self.next_at().is_some_and(|at| at <= until) {
             let (at, kind, entity) = self.events.pop()?;
@@ -192,8 +192,8 @@ mod tests {
     use fairdrop::Count;
     use std::collections::BTreeMap;
 
-    /// Delays that nothing else is a multiple of: no two things happen in the same nanosecond, of which the order would
-    /// be that of the hosts' letters.
+    /// Delays that nothing else is a multiple of: no two things happen in the same nanosecond, where the hosts' letters
+    /// would decide their order.
     const NETWORK: &str = "duration = 12\nwarm_up = 3\nsample = \"250ms\"\n[dumbbell]\nrate = \"2mbit\"\ndelay = 0.003141593\n\
         access_rate = \"10mbit\"\naccess_delay = 0.001234567\nboth_ways = true\nloss = 0.002\nloss_back = 0.001\n\
         [queue]\nlimit = \"40p\"\n[queue.red]\nmin_th = \"5p\"\nmax_th = \"20p\"\n\
@@ -264,7 +264,7 @@ mod tests {
 
     /// The hosts know of a copy before it arrives.
     #[test]
-    fn copies_are_told_before_they_arrive() {
+    fn copies_are_reported_before_they_arrive() {
         let text = "duration = 1\nwarm_up = 0\n[dumbbell]\nrate = \"10mbit\"\nimpairments = { duplicate = 1.0, jitter = \"9ms\" }\n\
             [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = 1000\n";
         let scenario = Scenario::parse(text, "test", &[]).unwrap();

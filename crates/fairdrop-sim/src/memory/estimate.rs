@@ -109,7 +109,7 @@ impl Estimate {
         self.result += result;
     }
 
-    /// The part that was added last has so many rows in the document.
+    /// Sets the number of rows in the document of the part that was added last.
     fn add_document(&mut self, rows: u64) {
         if let Some(part) = self.parts.last_mut() {
             part.document = rows * DOCUMENT_ROW;
@@ -185,7 +185,7 @@ impl Estimate {
 
 /// Bytes of a queue's storage, and of what is kept of its length.
 fn queue_bytes(queue: &QueueConfig, rate_bps: u64) -> u64 {
-    // Of one's own disciplines only what watches them is known.
+    // Of user-defined disciplines only the size of their guard is known.
     let Some(params) = queue.params(rate_bps) else {
         return u64::from(queue.limit) * size_of::<Option<Packet<u32>>>() as u64;
     };

@@ -1,4 +1,4 @@
-//! What a run needs of memory, told before it begins, and what there is. A scenario that asks for more than there is is
+//! The memory that a run needs, estimated before it begins, and the memory available. A scenario that needs more is
 //! refused, with the field that asks for most; without that the allocator would end the process in the middle of the work.
 //!
 //! ```

@@ -26,7 +26,7 @@ impl End {
         }
     }
 
-    /// Whether it is the tail, which need not be said.
+    /// Whether it is the tail, the default, which is left out.
     pub fn is_tail(&self) -> bool {
         *self == Self::Tail
     }

@@ -125,7 +125,7 @@ pub struct QueueMeter {
     named: Vec<(&'static str, Vec<u64>)>,
     /// Packets that were not queued, and are not counted yet.
     late: Vec<Refused>,
-    /// Refusals of so many flows are counted at once.
+    /// Up to this number of flows refusals are counted at once.
     pub few_flows: u32,
     /// By handle, how many waiting packets were drawn for one that waits; empty before any was.
     draws_for: Vec<u32>,

@@ -1,6 +1,6 @@
 //! Event traces: every packet that arrives at a link, is queued, dropped, or sent, as it happens.
 //!
-//! A port tells its [`Tracer`], which is a type parameter: `()` stands for none and costs nothing. [`LinkTracer`]
+//! A port reports to its [`Tracer`], which is a type parameter: `()` stands for none and costs nothing. [`LinkTracer`]
 //! remembers what is known of the packets at its link and gives complete events to a [`TraceSink`], such as
 //! [`Pcap`]. Nothing is kept of packets that are gone.
 //!
@@ -156,7 +156,7 @@ impl<S: TraceSink> TraceSink for Option<S> {
     }
 }
 
-/// What a port tells of its packets, which it names by their handles.
+/// Gets the events of a port's packets, which it names by their handles.
 pub trait Tracer {
     /// Whether anybody listens.
     const ON: bool;
@@ -215,7 +215,7 @@ impl<S: TraceSink> LinkTracer<S> {
         }
     }
 
-    fn tell(&mut self, time: Time, event: PacketEvent, seen: Seen, waiting: u32) {
+    fn write(&mut self, time: Time, event: PacketEvent, seen: Seen, waiting: u32) {
         if self.error.is_none() {
             let Seen { number, meta, about } = seen;
             let event = TraceEvent { time, event, number, meta, about, waiting };
@@ -240,7 +240,7 @@ impl<S: TraceSink> Tracer for LinkTracer<S> {
             self.seen.resize(index + 1, None);
         }
         self.seen[index] = Some(seen);
-        self.tell(now, PacketEvent::Arrive, seen, waiting);
+        self.write(now, PacketEvent::Arrive, seen, waiting);
     }
 
     fn taken(&mut self, handle: u32, meta: Meta) {
@@ -255,7 +255,7 @@ impl<S: TraceSink> Tracer for LinkTracer<S> {
         if !matches!(event, PacketEvent::Arrive | PacketEvent::Enqueue) {
             *slot = None;
         }
-        self.tell(now, event, seen, waiting);
+        self.write(now, event, seen, waiting);
     }
 }
 

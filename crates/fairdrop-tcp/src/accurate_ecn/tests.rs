@@ -113,7 +113,7 @@ proptest! {
     ) {
         for with_option in [true, false] {
             let (mut counts, mut known) = (Counts::default(), Reconstruction::default());
-            let (mut truth, mut told, mut arrived, mut is_exact) = (0, 0, 0, true);
+            let (mut truth, mut sum, mut arrived, mut is_exact) = (0, 0, 0, true);
             let (mut last, mut bytes) = (5_u8, 0);
             for &(marked, comes_through) in &packets {
                 counts.take(if marked { Ce } else { Ect1 }, MSS);
@@ -128,11 +128,11 @@ proptest! {
                 let expected = by_search(newly, arrived, with_option.then_some(bytes));
                 let read = known.take(feedback, arrived, MSS);
                 prop_assert_eq!(read, expected);
-                told += read;
+                sum += read;
                 is_exact &= arrived < ACE_VALUES;
-                prop_assert!(told >= truth, "{} of {}", told, truth);
+                prop_assert!(sum >= truth, "{} of {}", sum, truth);
                 if with_option || is_exact {
-                    prop_assert_eq!(told, truth);
+                    prop_assert_eq!(sum, truth);
                 }
                 (arrived, bytes, last) = (0, 0, feedback.ace);
             }

@@ -218,8 +218,8 @@ impl Linux {
         }
     }
 
-    pub(super) fn tell_control(&mut self, event: &mut Event<'_>, news: &News) {
-        let told = self.event_of(event, news, news.acked);
-        event.tcp.control.on_ack(|| told);
+    pub(super) fn notify_control(&mut self, event: &mut Event<'_>, news: &News) {
+        let ack_event = self.event_of(event, news, news.acked);
+        event.tcp.control.on_ack(|| ack_event);
     }
 }

@@ -18,7 +18,7 @@ impl Linux {
             event.restart_syn_timer();
         } else {
             event.tcp.phase = Phase::Open;
-            self.tell_established(event);
+            self.notify_established(event);
             self.send_new(event);
         }
     }
@@ -48,7 +48,7 @@ impl Linux {
         event.tcp.phase = Phase::Open;
         event.tcp.deadline = Time::NEVER;
         self.timeouts = 0;
-        self.tell_established(event);
+        self.notify_established(event);
         self.send_new(event);
     }
 
@@ -86,7 +86,7 @@ impl Linux {
         let in_flight = self.outstanding.in_flight();
         let mut news = self.take(event, ack);
         self.take_sample(&news, in_flight);
-        self.tell_control(event, &news);
+        self.notify_control(event, &news);
         self.end_probe(event, ack.next, &news);
         let mut next = SendNext::New;
         if news.is_dubious() || self.state != State::Open {

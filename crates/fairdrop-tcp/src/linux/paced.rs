@@ -69,7 +69,7 @@ impl Linux {
         }
     }
 
-    pub(super) fn tell_established(&self, event: &mut Event<'_>) {
+    pub(super) fn notify_established(&self, event: &mut Event<'_>) {
         let tcp = &mut *event.tcp;
         tcp.control.on_established(&mut tcp.window, event.now, self.round_trip.smoothed());
     }
@@ -120,7 +120,7 @@ impl Linux {
     }
 
     /// Reports the segments that were found lost.
-    pub(super) fn tell_losses(&mut self, event: &mut Event<'_>) {
+    pub(super) fn notify_losses(&mut self, event: &mut Event<'_>) {
         let repair = self.repair();
         let (Some(paced), Some(found)) = (&mut self.paced, &mut self.outstanding.found) else { return };
         let tcp = &mut *event.tcp;

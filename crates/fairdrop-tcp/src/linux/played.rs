@@ -368,7 +368,7 @@ impl Played<'_> {
             }
         });
         for &(at, segment) in &missing {
-            self.on(at, |linux, event| linux.send_as_told(event, segment));
+            self.on(at, |linux, event| linux.send_as_recorded(event, segment));
         }
         self.on(step.at, |linux, event| {
             // What is sent for one event has one time in the kernel.
@@ -448,7 +448,7 @@ impl Linux {
     }
 
     /// A segment that the kernel sent, and the sender did not.
-    fn send_as_told(&mut self, event: &mut Event<'_>, segment: u32) {
+    fn send_as_recorded(&mut self, event: &mut Event<'_>, segment: u32) {
         while segment >= event.tcp.high {
             self.send_one(event);
             if self.is_reducing() {

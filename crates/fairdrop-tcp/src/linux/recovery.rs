@@ -120,7 +120,7 @@ impl Linux {
             news.moves_timer = false;
         }
         news.lost_again |= self.outstanding.again() < again;
-        self.tell_losses(event);
+        self.notify_losses(event);
     }
 
     /// Finds losses by time. Returns whether the reordering timer runs.
@@ -227,7 +227,7 @@ impl Linux {
         let Self { outstanding, rack, .. } = self;
         let (now, is_by_time) = (event.now, event.config.family.rack);
         outstanding.lose_after_timeout(|sent| !is_by_time || rack.is_late(now, sent));
-        self.tell_losses(event);
+        self.notify_losses(event);
         // Once in a window.
         let is_reduced = !(self.state <= State::Disorder
             || self.is_recovered(event)

@@ -77,7 +77,7 @@ impl Linux {
     fn on_reordering_timer(&mut self, event: &mut Event<'_>) {
         let in_flight = self.outstanding.in_flight();
         self.find_losses_by_time(event);
-        self.tell_losses(event);
+        self.notify_losses(event);
         if self.outstanding.in_flight() != in_flight {
             if self.state != State::Recovery {
                 self.enter_recovery(event, false);

@@ -84,11 +84,11 @@ impl Linux {
 
     /// Each arrived segment opens the window by congestion control's growth, in whole segments.
     fn grow(&mut self, event: &mut Event<'_>, news: &News) {
-        let told = self.event_of(event, news, 1);
+        let ack = self.event_of(event, news, 1);
         for _ in 0..news.delivered {
             let before = event.tcp.window;
             let mut window = before;
-            event.tcp.control.open_window(&mut window, || told);
+            event.tcp.control.open_window(&mut window, || ack);
             let growth = window.cwnd - before.cwnd;
             event.tcp.window.ssthresh = window.ssthresh;
             event.tcp.window.cwnd += f64::from(self.usage.count(growth));

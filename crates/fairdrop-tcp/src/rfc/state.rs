@@ -58,7 +58,7 @@ impl Sender {
 
     /// Sends `segment` again, out of the order of `next`.
     pub fn retransmit(&mut self, now: Time, segment: u32, out: &mut Vec<Send>) {
-        // Karn: an ACK can no longer tell which copy it answers.
+        // Karn: an ACK no longer shows which copy it answers.
         self.tcp.timer.timed = MaybeSegment::NONE;
         self.tcp.send_again(now, segment, out);
     }

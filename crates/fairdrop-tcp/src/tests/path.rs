@@ -177,7 +177,7 @@ impl Path {
         }
     }
 
-    /// Runs until `is_so`, for so many seconds at most.
+    /// Runs until `is_so`, for `most_s` seconds at most.
     pub fn until(&mut self, what: &str, most_s: f64, mut is_so: impl FnMut(&Sender) -> bool) {
         let end = self.now.seconds() + most_s;
         while !is_so(&self.sender) {
@@ -186,7 +186,7 @@ impl Path {
         }
     }
 
-    /// Runs for so many seconds.
+    /// Runs for `seconds`.
     pub fn run(&mut self, seconds: f64, mut each: impl FnMut(&Sender)) {
         let end = self.now.seconds() + seconds;
         while self.now.seconds() < end {

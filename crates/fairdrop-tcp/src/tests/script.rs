@@ -23,7 +23,7 @@ pub fn play(transport: &str, settings: &str, table: &str) {
         let mut sent = Vec::new();
         match cells[1].split_once(' ').unwrap_or((cells[1], "")) {
             ("start", "") => sender.start(now, &config, &mut sent),
-            ("syn-ack", said) => sender.on_syn_ack(now, time_of(said, "ts ").1, &config, &mut sent),
+            ("syn-ack", options) => sender.on_syn_ack(now, time_of(options, "ts ").1, &config, &mut sent),
             ("timeout", "") => {
                 assert_eq!(sender.deadline, now, "the timer runs out in {line}\nafter {actual:#?}");
                 sender.on_timeout(now, &config, &mut sent);

@@ -1,4 +1,4 @@
-//! Flows whose ends are outside: what these tell of themselves takes the place of what the engine's own would know.
+//! Flows whose ends are outside: the counts that these report take the place of those of the engine's own ends.
 
 use super::Flows;
 use fairdrop::Time;

@@ -18,10 +18,10 @@ const MAX_BYTES: u32 = 65_535;
 /// Lines of a list between looks whether to stop, and bytes of a file.
 const LINES_BETWEEN_LOOKS: usize = 1 << 14;
 const MOST_AT_ONCE: usize = 16 << 20;
-/// What is said of a file that was not read to its end.
+/// The problem of a file that was not read to its end.
 const STOPPED: &str = "interrupted";
-/// Wrong lines of one file that are told.
-const MAX_TOLD: usize = 10;
+/// Wrong lines of one file that are reported.
+const MOST_PROBLEMS: usize = 10;
 /// Latest arrival: the longest duration of a run.
 const MAX_SECONDS: f64 = 1e7;
 
@@ -144,7 +144,7 @@ fn csv(bytes: &[u8], file: &str, control: &Control) -> Result<Flows, Vec<Problem
             }
             Err((field, value, valid)) => problems.push(wrong(line, field, &value, &valid)),
         }
-        if problems.len() == MAX_TOLD {
+        if problems.len() == MOST_PROBLEMS {
             break;
         }
         if line.is_multiple_of(LINES_BETWEEN_LOOKS) && control.is_stopped() {
@@ -206,10 +206,10 @@ mod tests {
         assert!(super::csv(text.as_bytes(), "list.csv", &control).is_ok());
         assert_eq!(control.looks(), 2);
         control.stop();
-        let told = super::csv(text.as_bytes(), "list.csv", &control).unwrap_err();
-        assert!(told[0].to_string().contains("list.csv: interrupted"), "{}", told[0]);
-        let told = capture(&[0xD4, 0xC3, 0xB2, 0xA1], "a.pcap", &control).unwrap_err();
-        assert!(told[0].to_string().contains("interrupted"), "{}", told[0]);
+        let problems = super::csv(text.as_bytes(), "list.csv", &control).unwrap_err();
+        assert!(problems[0].to_string().contains("list.csv: interrupted"), "{}", problems[0]);
+        let problems = capture(&[0xD4, 0xC3, 0xB2, 0xA1], "a.pcap", &control).unwrap_err();
+        assert!(problems[0].to_string().contains("interrupted"), "{}", problems[0]);
         let path = std::env::current_exe().unwrap();
         assert_eq!(bytes_of(&path, &control).unwrap_err().to_string(), STOPPED);
     }
@@ -231,10 +231,10 @@ mod tests {
     #[test]
     fn wrong_lines_are_named() {
         let text = "time_s,size_bytes,class\n1,100,0\n0.5,100,0\n2,0,0\n2,100,256\n2,100\nnan,1,0\n3,1,0\n";
-        let told: Vec<_> =
+        let problems: Vec<_> =
             csv(text.as_bytes(), "list.csv").unwrap_err().iter().map(Problem::to_string).collect();
         assert_eq!(
-            told,
+            problems,
             [
                 "list.csv:3: time_s = \"0.5\" is not valid; valid: a number from 1, the line before, to 10000000",
                 "list.csv:4: size_bytes = \"0\" is not valid; valid: a whole number from 1 to 65535",
@@ -246,10 +246,10 @@ mod tests {
         for (text, line) in
             [("time,size\n", 1), ("time_s,size_bytes\n", 1), ("time_s,size_bytes\n1,\u{e9}\n", 2)]
         {
-            let told = csv(text.as_bytes(), "x").unwrap_err()[0].to_string();
-            assert!(told.starts_with(&format!("x:{line}: ")), "{told}");
+            let problems = csv(text.as_bytes(), "x").unwrap_err()[0].to_string();
+            assert!(problems.starts_with(&format!("x:{line}: ")), "{problems}");
         }
         let many = format!("time_s,size_bytes\n{}", "x,1\n".repeat(100));
-        assert_eq!(csv(many.as_bytes(), "x").unwrap_err().len(), MAX_TOLD);
+        assert_eq!(csv(many.as_bytes(), "x").unwrap_err().len(), MOST_PROBLEMS);
     }
 }

@@ -121,7 +121,7 @@ pub struct OnOff {
 
 /// Empty periods in a row that are drawn one by one before some are skipped.
 const DRAWN: u32 = 1024;
-/// On average so many have to be left for that.
+/// Periods that must be left for that, on average.
 const MANY: f64 = 4096.0;
 /// Periods that one call draws at most.
 const MOST_DRAWN: u32 = 16 * DRAWN;
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Pareto's periods are drawn, so many at a time: a search goes on where it stopped, later, and ends at the stop.
+    /// Pareto's periods are drawn, a limited number at a time: a search goes on where it stopped, later, and ends at the stop.
     #[test]
     fn a_search_has_steps() {
         let law = PeriodLaw::Pareto { shape: 1.5 };

@@ -67,7 +67,7 @@ pub struct Arrival {
 pub struct Playback {
     start: Time,
     flow: u32,
-    /// Of packets of which the list says none.
+    /// Of packets whose line names none.
     class: u8,
     next: usize,
 }

@@ -15,7 +15,7 @@ fn established() -> (Bbr3, Window) {
     (bbr, window)
 }
 
-/// A round trip of 100 ms with so many segments delivered.
+/// A round trip of 100 ms with `delivered` segments delivered.
 fn round(total: u64, delivered: u64) -> RateSample {
     RateSample {
         total_delivered: total,

@@ -1,4 +1,4 @@
-//! RFC 8257: the estimate of marks, what they leave of the window, and the receiver that tells of them.
+//! RFC 8257: the estimate of marks, the window they leave, and the receiver that reports them.
 
 use crate::congestion::{Control, Stateful};
 use crate::receiver::{Reaction, Receiver};
@@ -68,10 +68,10 @@ fn losses_halve_the_window() {
     play("dctcp", &format!("{PLAIN}initial_window=8p max_window=50p initial_alpha=0"), table);
 }
 
-/// Section 3.2: ACKs say what the last packet said, whether the sender has reduced or not; a change is told at once,
+/// Section 3.2: ACKs echo the last packet's mark, whether the sender has reduced or not; a change is echoed at once,
 /// though ACKs are delayed.
 #[test]
-fn the_receiver_tells_of_every_change_at_once() {
+fn the_receiver_echoes_every_change_at_once() {
     let mut receiver = Receiver::default();
     for (segment, marked, echo, reaction) in [
         (0, false, false, Reaction::Wait),

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const PARAMS: PragueParams =
     PragueParams { g: 1.0 / 16.0, initial_alpha: 1.0, rtt_virtual: Time::from_ms(25), rtt_transition: 0 };
 
-/// A control at the end of each ACK that it is told of.
+/// A control at the end of each ACK that it gets.
 struct Flow {
     control: Prague,
     window: Window,
@@ -32,7 +32,7 @@ impl Flow {
         Self { control, window, una: 0, now: Time::ZERO, rtt: Time::from_ms(rtt_ms) }
     }
 
-    /// An ACK at `ms` by which so many segments have arrived, some of them marked.
+    /// An ACK at `ms` for `delivered` segments, `marked` of them with CE.
     fn ack(&mut self, ms: u64, delivered: u32, marked: u32, repair: Repair) {
         self.now = Time::from_ms(ms);
         self.una += delivered;
@@ -196,7 +196,7 @@ fn a_sender_has_what_its_settings_say() {
 }
 
 /// One ACK of a history: ms since the last one, segments, and how many of them were marked.
-type Told = (u64, u32, u32);
+type Acked = (u64, u32, u32);
 
 /// Alpha after such a history, from the whole of it: rounds are cut first, then averaged.
 fn alpha_by_rounds(acks: &[(u64, u32, u32, u32, u32)], params: &PragueParams) -> f64 {
@@ -224,13 +224,13 @@ proptest! {
     /// Against the rounds of the whole history, ACK by ACK; and the window is never below two segments.
     #[test]
     fn alpha_is_that_of_the_rounds(
-        told in prop::collection::vec((0_u64..20, 0_u32..6, 0_u32..6), 1..300), rtt_virtual in 0_u64..40,
+        history in prop::collection::vec((0_u64..20, 0_u32..6, 0_u32..6), 1..300), rtt_virtual in 0_u64..40,
     ) {
         let params = PragueParams { rtt_virtual: Time::from_ms(rtt_virtual), ..PARAMS };
         let mut flow = Flow::new(params, 12.0, 7);
         let mut acks = Vec::new();
         let mut ms = 0;
-        for (gap, delivered, marked) in told.into_iter().map(|(gap, n, m): Told| (gap, n, m.min(n))) {
+        for (gap, delivered, marked) in history.into_iter().map(|(gap, n, m): Acked| (gap, n, m.min(n))) {
             ms += gap;
             flow.ack(ms, delivered, marked, Repair::No);
             let News { una, next, .. } = flow.control.news;

@@ -57,7 +57,7 @@ impl Played<'_> {
 
     fn pacer(&mut self) -> &mut Pacer {
         let paced = &mut self.sender.0.linux.paced;
-        &mut paced.as_mut().expect("a control that is told rates").pacer
+        &mut paced.as_mut().expect("a control that gets rates").pacer
     }
 
     fn control(&self) -> BbrInfo {
@@ -159,7 +159,7 @@ impl Played<'_> {
         }
         self.on(
             at,
-            |linux, event| if own { linux.send_paced(event) } else { linux.send_as_told(event, segment) },
+            |linux, event| if own { linux.send_paced(event) } else { linux.send_as_recorded(event, segment) },
         );
         self.sender.0.tcp.supply = supply;
         self.pacer().most = Some(0);
