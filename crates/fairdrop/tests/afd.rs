@@ -11,7 +11,7 @@ use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
-const COIN: usize = Stream::AfdCoin as usize;
+const DRAW: usize = Stream::AfdCoin as usize;
 const SAMPLE: usize = Stream::AfdSample as usize;
 
 /// Every packet of 1000 bytes is sampled; the share moves by whole numbers.
@@ -110,7 +110,7 @@ fn an_empty_queue_frees_everyone() {
     assert_eq!(share_and_count(&link, 1).0, 8.0);
 }
 
-/// At a share of 6 of 8 places, a quarter of the coins drops; a flow at or below the share needs no coin.
+/// At a share of 6 of 8 places, a quarter of the draws drops; a flow at or below the share needs no draw.
 #[test]
 fn flows_above_the_share_lose_what_is_above_it() {
     let params = AfdParams { alpha: 0.0, beta: 0.5, ..simple() };
@@ -119,23 +119,23 @@ fn flows_above_the_share_lose_what_is_above_it() {
     (0..8).for_each(|_| drop(link.arrive(1)));
     (0..2).for_each(|_| drop(link.finish()));
     link.wait(10 * MS);
-    for (coin, dropped) in [(0, true), ((1 << 62) - 1, true), (1 << 62, false), (u64::MAX, false)] {
+    for (draw, dropped) in [(0, true), ((1 << 62) - 1, true), (1 << 62, false), (u64::MAX, false)] {
         let mut link = link.clone();
-        link.world.bits[COIN] = Bits::Always(coin);
-        assert_eq!(link.arrive(1).causes() == [Afd], dropped, "{coin:x}");
+        link.world.bits[DRAW] = Bits::Always(draw);
+        assert_eq!(link.arrive(1).causes() == [Afd], dropped, "{draw:x}");
         assert_eq!(share_and_count(&link, 1).0, 6.0);
-        assert_eq!(link.world.used[COIN], 1);
+        assert_eq!(link.world.used[DRAW], 1);
         assert_eq!(link.arrive(2).causes(), []);
-        assert_eq!(link.world.used[COIN], 1);
+        assert_eq!(link.world.used[DRAW], 1);
     }
 }
 
 /// A packet of half the mean size is sampled half as often; dropped arrivals are sampled as well.
 #[test]
 fn long_packets_are_sampled_more_often() {
-    for (len, coin, sampled) in [(500, 1 << 63, 0), (500, (1 << 63) - 1, 1), (2000, u64::MAX, 1), (0, 0, 0)] {
+    for (len, draw, sampled) in [(500, 1 << 63, 0), (500, (1 << 63) - 1, 1), (2000, u64::MAX, 1), (0, 0, 0)] {
         let mut link = Bottleneck::blocked(AnyParams::Afd(simple()));
-        link.world.bits[SAMPLE] = Bits::Always(coin);
+        link.world.bits[SAMPLE] = Bits::Always(draw);
         link.step(&Event::Arrive { flow: 1, len });
         assert_eq!(share_and_count(&link, 1).1, sampled, "{len}");
     }
@@ -255,9 +255,9 @@ fn random_traces_reach_every_cause() {
 #[test]
 fn the_bounds_of_the_share_need_no_luck() {
     let mut link = filled();
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(1).causes(), []);
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     link.wait(10 * MS);
     assert_eq!(link.arrive(1).causes(), [Afd]);
 }

@@ -91,7 +91,7 @@ fn flows_that_share_all_counters_share_a_bid() {
 
 /// With two counters in a row a flow that shares some with another, but not all, bids for itself.
 #[test]
-fn one_counter_of_its_own_tells_a_flow_apart() {
+fn one_counter_of_its_own_distinguishes_a_flow() {
     let columns = |flow: u64| {
         let hash = siphash([0, 0], &flow.to_le_bytes());
         [0, 16, 32, 48].map(|shift| hash >> (shift + 15) & 1)

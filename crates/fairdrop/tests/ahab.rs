@@ -26,7 +26,7 @@ fn simple() -> AhabParams {
     }
 }
 
-/// A link that stands still, and coins that say `bits`.
+/// A link that stands still, and draws of `bits`.
 fn blocked(params: AhabParams, bits: Bits) -> Bottleneck {
     let mut link = Bottleneck::blocked(AnyParams::Ahab(params));
     link.world.bits[Stream::FilterCoin as usize] = bits;
@@ -43,7 +43,7 @@ fn rates(link: &Bottleneck) -> [f64; 4] {
     queue.rates()
 }
 
-/// A packet of `flow` in each so many nanoseconds, `count` in all; how many were let in.
+/// A packet of `flow` every `every` nanoseconds, `count` in all; returns how many were let in.
 fn send(link: &mut Bottleneck, flow: u64, every: u64, count: u32) -> u32 {
     let mut passed = 0;
     for _ in 0..count {
@@ -76,7 +76,7 @@ fn errors_name_the_parameter() {
 
 /// A steady flow is measured at its rate, but for the part of a packet that is its grain.
 #[test]
-fn filters_tell_rates() {
+fn filters_measure_rates() {
     let mut link = blocked(simple(), KEEP);
     send(&mut link, 1, 2 * MS, 1000);
     for rate in rates(&link) {
@@ -130,7 +130,7 @@ fn what_is_let_in_is_max_min_fair() {
 /// is.
 #[test]
 fn the_threshold_moves_by_its_distance_at_most() {
-    // No coin falls on a packet, so that all thresholds let in all: 16 Mb/s once the filters have it.
+    // No draw drops a packet, so that all thresholds let in all: 16 Mb/s once the filters have it.
     let mut link = blocked(simple(), KEEP);
     send(&mut link, 1, MS / 2, 199);
     assert_eq!(threshold(&link), RATE as f64, "after 50 ms the filters had 6 Mb/s");

@@ -194,7 +194,7 @@ fn starved(params: AnyParams, bits: impl Fn() -> Bits) -> (u64, u64) {
 }
 
 /// Every discipline lives with a random source that is stuck or goes round in a short circle: no call takes more numbers
-/// than a bound, and draws that were given up are counted, so that the host can tell.
+/// than a bound, and draws that were given up are counted, so that the host sees it.
 #[test]
 fn stuck_random_sources_end_every_draw() {
     let third = u64::MAX / 3;

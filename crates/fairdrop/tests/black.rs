@@ -13,7 +13,7 @@ use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
 const CANDIDATE: usize = Stream::Candidate as usize;
-const COIN: usize = Stream::FilterCoin as usize;
+const DRAW: usize = Stream::FilterCoin as usize;
 
 type BlackQueue = Black<u32, Box<[Slot<u32>]>, Box<[BlackFlow]>>;
 
@@ -33,11 +33,11 @@ fn eager(flows: u32, samples: u32) -> BlackParams {
     BlackParams { red, flows, samples }
 }
 
-/// A busy transmitter; draws meet the oldest packet, the coin falls on nothing.
+/// A busy transmitter; draws meet the oldest packet, and nothing is dropped at random.
 fn blocked(params: BlackParams) -> Bottleneck {
     let mut link = Bottleneck::blocked(AnyParams::Black(params));
     link.world.bits[CANDIDATE] = Bits::Always(1 << 40);
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     link
 }
 
@@ -72,7 +72,7 @@ fn those_met_last_come_first_and_the_oldest_gives_way() {
 }
 
 #[test]
-fn a_complete_count_tells_the_shares() {
+fn a_complete_count_gives_the_shares() {
     // Five draws: the first meets the arrival's flow, all meet flow 1.
     let mut link = blocked(eager(4, 5));
     link.arrive(1);
@@ -86,28 +86,28 @@ fn a_complete_count_tells_the_shares() {
     // (5 - 1) / 5 of flow 1, nothing of others.
     for (number, causes) in [((1_u64 << 53) * 4 / 5, vec![Filter]), ((1 << 53) * 4 / 5 + 1, vec![])] {
         let mut link = link.clone();
-        link.world.bits[COIN] = Bits::Always(number << 11);
+        link.world.bits[DRAW] = Bits::Always(number << 11);
         assert_eq!(link.arrive(1).causes(), causes);
     }
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(2).causes(), []);
 }
 
 #[test]
-fn a_flow_at_the_fair_share_meets_no_coin() {
+fn a_flow_at_the_fair_share_is_not_dropped_at_random() {
     let mut link = blocked(eager(4, 2));
     for flow in [1, 1, 1] {
         link.arrive(flow);
     }
     assert_eq!(black(&link).fair_share(), 1.0);
-    let before = link.world.used[COIN];
+    let before = link.world.used[DRAW];
     link.arrive(1);
-    assert_eq!(link.world.used[COIN], before);
+    assert_eq!(link.world.used[DRAW], before);
 }
 
-/// A greedy flow beside nine: the count tells its share of the queue, and what matches tell is the sum of squares.
+/// A greedy flow beside nine: the count estimates its share of the queue, and matches the sum of squares.
 #[test]
-fn counts_tell_shares_of_the_queue() {
+fn counts_estimate_shares_of_the_queue() {
     let params = BlackParams { samples: 20_000, ..eager(20, 20_000) };
     let red = RedParams { limit: 400, ..params.red.clone() };
     let mut link = Bottleneck::new(AnyParams::Black(BlackParams { red, ..params }), 7);

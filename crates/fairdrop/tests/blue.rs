@@ -11,7 +11,7 @@ use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
-const COIN: usize = Stream::BlueCoin as usize;
+const DRAW: usize = Stream::BlueCoin as usize;
 
 fn blue(params: BlueParams) -> AnyParams {
     AnyParams::Blue(params)
@@ -27,10 +27,10 @@ fn probability(link: &Bottleneck) -> f64 {
     queue.probability()
 }
 
-/// A full buffer behind a busy transmitter, at one second; the coin falls on nothing.
+/// A full buffer behind a busy transmitter, at one second; nothing is dropped at random.
 fn full() -> Bottleneck {
     let mut link = Bottleneck::blocked(blue(eighths()));
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     link.wait(1000 * MS);
     (0..2).for_each(|flow| assert_eq!(link.arrive(flow).causes(), []));
     link
@@ -153,14 +153,14 @@ fn repeated_requests_are_one_idle_period() {
 /// An arrival that is dropped leaves the link idle; one that is queued ends the idle period.
 #[test]
 fn an_idle_period_outlives_a_dropped_arrival() {
-    for (coin, events) in [(DROP, 2.0), (KEEP, 1.0)] {
+    for (draw, events) in [(DROP, 2.0), (KEEP, 1.0)] {
         let mut link = at_half();
         drain(&mut link);
         link.wait(60 * MS);
-        link.world.bits[COIN] = coin;
+        link.world.bits[DRAW] = draw;
         let dropped = link.arrive(1).causes() == [Blue];
         link.wait(60 * MS);
-        link.world.bits[COIN] = KEEP;
+        link.world.bits[DRAW] = KEEP;
         link.arrive(1);
         assert_eq!(dropped, events == 2.0);
         assert_eq!(probability(&link), 0.5 - events * 0.031_25);
@@ -179,22 +179,22 @@ fn an_empty_queue_is_not_idle_while_the_link_sends() {
     assert_eq!(probability(&link), 0.5);
 }
 
-/// The coin is compared with the probability itself: at 1/2 one half of coins drops.
+/// The draw is compared with the probability itself: at 1/2 one half of draws drops.
 #[test]
 fn arrivals_are_dropped_with_the_probability() {
-    for (coin, dropped) in [(1_u64 << 63, false), ((1 << 63) - 1, true), (0, true), (u64::MAX, false)] {
+    for (draw, dropped) in [(1_u64 << 63, false), ((1 << 63) - 1, true), (0, true), (u64::MAX, false)] {
         let mut link = at_half();
         link.finish();
-        link.world.bits[COIN] = Bits::Always(coin);
-        assert_eq!(link.arrive(1).causes() == [Blue], dropped, "{coin:x}");
+        link.world.bits[DRAW] = Bits::Always(draw);
+        assert_eq!(link.arrive(1).causes() == [Blue], dropped, "{draw:x}");
     }
 }
 
-/// A full buffer overflows before the coin is drawn, so the event is never hidden by an early drop.
+/// A full buffer overflows before the random draw, so the event is never hidden by an early drop.
 #[test]
-fn full_buffer_overflows_without_a_coin() {
+fn full_buffer_overflows_without_a_draw() {
     let mut link = at_half();
-    link.world.bits[COIN] = Bits::Script([].into());
+    link.world.bits[DRAW] = Bits::Script([].into());
     assert_eq!(link.arrive(1).causes(), [Overflow]);
 }
 

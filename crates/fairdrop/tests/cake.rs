@@ -251,7 +251,7 @@ fn a_queue_may_be_that_of_a_host() {
     assert_eq!(queues(Isolation::Triple), [false, false, false, false]);
 }
 
-/// Overflow drops the head of the fattest queue, and its coin becomes likelier.
+/// Overflow drops the head of the fattest queue, and raises its drop probability.
 #[test]
 fn a_full_buffer_drops_the_head_of_the_fattest() {
     let mut link = link(&eight(5), []);
@@ -467,14 +467,13 @@ fn late_times_do_not_wrap() {
 fn params() -> impl Strategy<Value = CakeParams> {
     let target = prop_oneof![Just(5 * MS), 0..20 * MS, 0_u64..1000];
     let interval = prop_oneof![Just(100 * MS), 1..200 * MS, 1..10 * MS];
-    let coin = prop_oneof![Just(0.0), Just(1.0 / 256.0), 0.0..1.0];
+    let probability = prop_oneof![Just(0.0), Just(1.0 / 256.0), 0.0..1.0];
     let mtu_time = prop_oneof![Just(0_u64), 0..10 * MS];
-    let cobalt = (1_u32..40, target, interval, coin.clone(), coin, mtu_time, any::<bool>()).prop_map(
-        |(limit, target, interval, p_inc, p_dec, mtu_time, ecn)| {
+    let cobalt = (1_u32..40, target, interval, probability.clone(), probability, mtu_time, any::<bool>())
+        .prop_map(|(limit, target, interval, p_inc, p_dec, mtu_time, ecn)| {
             let [target, interval, mtu_time] = [target, interval, mtu_time].map(Time::from_ns);
             CobaltParams { limit, target, interval, p_inc, p_dec, mtu_time, ecn, ..CobaltParams::default() }
-        },
-    );
+        });
     let shape = (1_u32..5, prop_oneof![Just(1_u32), Just(2), Just(3), Just(8)]);
     let quantum = prop_oneof![3 => Just(1514_u32), 2 => 300_u32..3000, 1 => 20_u32..100];
     let rate = prop_oneof![Just(1_000_000_000_u64), 1_000_000..60_000_000_u64];

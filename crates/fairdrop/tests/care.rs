@@ -11,7 +11,7 @@ use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
 const CAPTURE: usize = Stream::AfdSample as usize;
-const COIN: usize = Stream::FilterCoin as usize;
+const DRAW: usize = Stream::FilterCoin as usize;
 
 /// Flows by the estimate, and how often `flow` was caught.
 fn seen(link: &Bottleneck, flow: u64) -> (f64, u32) {
@@ -24,7 +24,7 @@ fn blocked(captures: u32) -> Bottleneck {
     let params = CareParams { limit: 40, captures, capture: 0.5, threshold: 0.0 };
     let mut link = Bottleneck::blocked(AnyParams::Care(params));
     link.world.bits[CAPTURE] = DROP;
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     link
 }
 
@@ -64,12 +64,12 @@ fn an_arrival_is_caught_by_chance_whatever_becomes_of_it() {
     let mut link = blocked(4);
     link.world.bits[CAPTURE] = Bits::Always(1 << 63);
     link.arrive(1);
-    assert_eq!(seen(&link, 1), (0.0, 0), "the coin is as high as the probability");
+    assert_eq!(seen(&link, 1), (0.0, 0), "the draw is as high as the probability");
     link.world.bits[CAPTURE] = DROP;
     for flow in [1, 1, 1, 2] {
         link.arrive(flow);
     }
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(1).causes(), [Filter]);
     assert_eq!(seen(&link, 1).1, 3, "one capture forgotten, one more");
 }
@@ -85,10 +85,10 @@ fn what_is_above_the_fair_share_is_dropped() {
     let number = (p * 2_f64.powi(53)) as u64;
     for (number, causes) in [(number - 1, vec![Filter]), (number + 2, vec![])] {
         let mut link = link.clone();
-        link.world.bits[COIN] = Bits::Always(number << 11);
+        link.world.bits[DRAW] = Bits::Always(number << 11);
         assert_eq!(link.arrive(1).causes(), causes);
     }
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(2).causes(), [], "3.25 is below 4");
 }
 
@@ -96,7 +96,7 @@ fn what_is_above_the_fair_share_is_dropped() {
 fn nothing_is_dropped_up_to_the_threshold() {
     let params = CareParams { limit: 8, captures: 2, capture: 1.0, threshold: 0.5 };
     let mut link = Bottleneck::blocked(AnyParams::Care(params));
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     // Of one flow N is 1, and its share all captures; a second flow makes both of a flow too many.
     for flow in [1, 2, 1, 1, 1] {
         assert_eq!(link.arrive(flow).causes(), []);
@@ -107,7 +107,7 @@ fn nothing_is_dropped_up_to_the_threshold() {
 
 /// Of flows that send alike, few are missed by the estimate.
 #[test]
-fn the_estimate_tells_the_number_of_flows() {
+fn the_estimate_gives_the_number_of_flows() {
     for flows in [5_u64, 40, 150] {
         let params = CareParams { capture: 1.0, threshold: 1.0, ..CareParams::default() };
         let mut link = Bottleneck::new(AnyParams::Care(params), flows);

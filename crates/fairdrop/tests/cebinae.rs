@@ -44,7 +44,7 @@ fn top(link: &Bottleneck) -> Vec<u64> {
     (0..10).filter(|&flow| queue.is_top(flow)).collect()
 }
 
-/// So many packets of each flow arrive, and leave at the link's rate.
+/// The packets of each flow arrive, and leave at the link's rate.
 fn pass(link: &mut Bottleneck, flows: &[(u64, usize)]) {
     for &(flow, count) in flows {
         for _ in 0..count {

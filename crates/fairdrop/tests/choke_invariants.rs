@@ -121,7 +121,7 @@ proptest! {
         prop_assert_eq!(run(AnyParams::Choke(choke), &trace, seed), run(AnyParams::Red(red), &trace, seed));
     }
 
-    /// Section 3: where no two packets are of one flow, CHOKe is RED on the same coins.
+    /// Section 3: where no two packets are of one flow, CHOKe is RED on the same random draws.
     #[test]
     fn choke_of_distinct_flows_is_red(params in choke_params(), trace in events(1), seed in any::<u64>()) {
         let distinct: Vec<Event> = trace.into_iter().enumerate().map(|(at, event)| match event {
@@ -251,7 +251,7 @@ fn match_probability_is_exact() {
         let (deviations, bias) = match_deviation(m, replacement, formula);
         assert!(deviations.abs() < 4.0, "m = {m}, replacement {replacement}: {deviations} ({bias})");
     }
-    // The test tells the two forms apart.
+    // The test distinguishes the two forms.
     let (deviations, _) = match_deviation(3, false, with_replacement);
     assert!(deviations.abs() > 6.0, "{deviations}");
 }

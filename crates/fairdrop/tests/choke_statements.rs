@@ -98,7 +98,7 @@ fn bytes_and_cells_take_the_same_part_of_every_flow() {
             assert!(large > 0.1 && (large / small - 1.0).abs() < 0.04, "{sampling:?}: {large}, {small}");
         }
         let [large, small] = unequal_packets(Sampling::Packet, seed).loss();
-        assert!(small > 1.2 * large, "the test tells packets from bytes: {large}, {small}");
+        assert!(small > 1.2 * large, "the test distinguishes packets from bytes: {large}, {small}");
     }
 }
 

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 const FRACTION: usize = Stream::DrawingFraction as usize;
 const CANDIDATE: usize = Stream::Candidate as usize;
-const COIN: usize = Stream::EarlyDrop as usize;
+const DRAW: usize = Stream::EarlyDrop as usize;
 
 /// A queue by itself, with its drawing factor in sight. Nothing leaves it but through `pop`.
 struct Lone {
@@ -213,7 +213,7 @@ fn at_factor(p_0: f64, params: &ChokeWParams, n: u64) -> Lone {
 }
 
 #[test]
-fn whole_part_is_certain_and_fraction_is_a_coin() {
+fn whole_part_is_certain_and_fraction_is_a_probability() {
     for (p_0, weight, low, high) in
         [(0.25, 1.0, 0, 1), (1.0, 1.0, 1, 1), (2.75, 1.0, 2, 3), (2.75, 2.0, 1, 2), (7.0, 2.5, 2, 3)]
     {
@@ -332,7 +332,7 @@ fn full_buffer_with_and_without_a_match() {
 fn red_decides_about_what_nothing_matched() {
     let red = RedParams { limit: 20, min_th: 3.0, max_th: 6.0, w_q: 1.0, ..RedParams::default() };
     let mut lone = Lone::new(ChokeWParams { red, with_red: true, ..steep() });
-    lone.world.bits[COIN] = KEEP;
+    lone.world.bits[DRAW] = KEEP;
     for flow in 0..6 {
         assert_eq!(lone.arrive(1000 + flow, 0).0, []);
     }
@@ -528,7 +528,7 @@ proptest! {
         prop_assert_eq!(run(AnyParams::ChokeW(params_of(&paper)), &trace, seed), run(droptail, &trace, seed));
     }
 
-    /// The same with RED behind it is RED, average and coins included.
+    /// The same with RED behind it is RED, average and random draws included.
     #[test]
     fn chokew_red_that_never_draws_is_red(paper in papers(), trace in events(3), seed in any::<u64>()) {
         let paper = Paper { p_plus: 0.0, with_red: true, ..paper };

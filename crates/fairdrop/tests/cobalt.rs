@@ -143,7 +143,7 @@ fn silence_is_no_respite() {
 
 /// Overflows raise the probability by 1/256, empty queues lower it by 1/4096, each at most once per target.
 #[test]
-fn overflow_raises_the_coin_and_emptiness_lowers_it() {
+fn overflow_raises_the_probability_and_emptiness_lowers_it() {
     let mut link = backlog(CobaltParams { limit: 2, ..standard() }, 1);
     link.arrive(1);
     assert_eq!(state(&link).1, 0.0);
@@ -165,9 +165,9 @@ fn overflow_raises_the_coin_and_emptiness_lowers_it() {
     assert_eq!(state(&link).1, 2.0 / 256.0 - 1.0 / 4096.0);
 }
 
-/// With the coin on its edge: what it falls on is dropped, ECN-capable or not, but never the last packet.
+/// With draws at the probability: packets below it are dropped, ECN-capable or not, but never the last packet.
 #[test]
-fn the_coin_drops_all_but_the_last() {
+fn random_drops_spare_the_last_packet() {
     let params = CobaltParams { limit: 4, p_inc: 1.0, ..standard() };
     let mut link = Bottleneck::blocked(cobalt(params));
     link.ecn = [Ecn::Ect0; 4];
@@ -208,9 +208,9 @@ fn late_times_do_not_wrap() {
 fn params() -> impl Strategy<Value = CobaltParams> {
     let target = prop_oneof![Just(0_u64), Just(5 * MS), 0..20 * MS, 0_u64..1000];
     let interval = prop_oneof![Just(100 * MS), Just(1_u64), 1..200 * MS, 1..10 * MS];
-    let coin = prop_oneof![Just(0.0), Just(1.0 / 256.0), 0.0..1.0];
+    let probability = prop_oneof![Just(0.0), Just(1.0 / 256.0), 0.0..1.0];
     let mtu_time = prop_oneof![Just(0_u64), 0..10 * MS];
-    (1_u32..60, target, interval, coin.clone(), coin, mtu_time, any::<bool>()).prop_map(
+    (1_u32..60, target, interval, probability.clone(), probability, mtu_time, any::<bool>()).prop_map(
         |(limit, target, interval, p_inc, p_dec, mtu_time, ecn)| {
             let (target, interval) = (Time::from_ns(target), Time::from_ns(interval));
             let mtu_time = Time::from_ns(mtu_time);
@@ -239,7 +239,7 @@ proptest! {
         }
     }
 
-    /// A target that cannot be missed, and no coin: a FIFO.
+    /// A target that cannot be missed, and no random drop: a FIFO.
     #[test]
     fn without_delay_it_is_droptail(params in params(), trace in timed_events(200)) {
         let params = CobaltParams { target: Time::from_ms(1_000_000), p_inc: 0.0, ..params };

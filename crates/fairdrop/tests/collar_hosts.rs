@@ -35,7 +35,7 @@ fn at(isolation: SharingHosts) -> CollarHostsParams {
 /// What a flow offers beside others, and its hosts.
 type Sender = (u64, Hosts);
 
-/// So many flows that offer the same, from one source to one destination.
+/// `count` flows that offer the same, from one source to one destination.
 fn alike(count: usize, offers: u64, hosts: Hosts) -> Vec<Sender> {
     vec![(offers, hosts); count]
 }

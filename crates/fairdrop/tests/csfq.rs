@@ -13,7 +13,7 @@ use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
-const COIN: usize = Stream::CsfqCoin as usize;
+const DRAW: usize = Stream::CsfqCoin as usize;
 /// 2^20 bit/s, so that halves of it are exact, as labels too.
 const LINK: f64 = 1_048_576.0;
 
@@ -37,11 +37,11 @@ fn core() -> CsfqParams {
 
 fn link_of(params: CsfqParams, meta: fn(u64, u32) -> Meta) -> Bottleneck {
     let mut link = Bottleneck { meta, ..Bottleneck::blocked(AnyParams::Csfq(params)) };
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     link
 }
 
-/// So many packets at one instant, of 80 kb/s each, that more than the link's rate has arrived: congestion.
+/// Packets at one instant, of 80 kb/s each, that together exceed the link's rate: congestion.
 fn congested() -> Bottleneck {
     let mut link = link_of(core(), labelled);
     link.wait(1000 * MS);
@@ -61,14 +61,14 @@ fn an_arrival_above_the_fair_rate_is_dropped_by_what_it_is_above() {
         [(2, (1_u64 << 63) - 1, true), (2, 1 << 63, false), (4, (3 << 62) - 1, true), (4, 3 << 62, false)]
     {
         let mut link = congested();
-        link.world.bits[COIN] = Bits::Always(number);
+        link.world.bits[DRAW] = Bits::Always(number);
         assert_eq!(link.arrive(flow).causes() == [AboveFair], dropped, "flow {flow}, {number:x}");
     }
     let mut link = congested();
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(1).causes(), [], "at the fair rate exactly");
     assert_eq!(link.arrive(0).causes(), [], "without a label");
-    assert_eq!(link.world.used[COIN], 0);
+    assert_eq!(link.world.used[DRAW], 0);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_is_forwarded_carries_the_fair_rate_at_most() {
 #[test]
 fn a_link_without_congestion_drops_nothing() {
     let mut link = link_of(core(), labelled);
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     link.wait(1000 * MS);
     assert_eq!(link.arrive(8).causes(), []);
     assert_eq!(label_of_last(&link), RateLabel::encode(8.0 * LINK).0);
@@ -270,19 +270,19 @@ proptest! {
         check_conservation_of(random_link(&params, seed), params.limit, &trace, InOrder::All)?;
     }
 
-    /// The fair rate is between the lowest label and the link; drops by the coin are of packets above it, in
+    /// The fair rate is between the lowest label and the link; random drops are of packets above it, in
     /// congestion; no packet queued then has a label above it.
     #[test]
     fn drops_keep_the_rules(params in params(), trace in timed_events(200), seed in any::<u64>()) {
         let mut link = random_link(&params, seed);
         for event in &trace {
             let (congested, alpha) = (csfq(&link).congested(), csfq(&link).fair_rate());
-            let before = link.world.used[COIN];
+            let before = link.world.used[DRAW];
             let step = link.step(event);
             let now = csfq(&link).fair_rate();
             prop_assert!(now >= 0.75 * RateLabel::LOWEST.decode() && now <= params.rate_bps as f64 * 1.001 + 1.0);
             prop_assert!(csfq(&link).flows() <= params.flows);
-            prop_assert!(link.world.used[COIN] == before || congested);
+            prop_assert!(link.world.used[DRAW] == before || congested);
             for (packet, cause) in &step.dropped {
                 prop_assert!(*cause == Overflow || congested);
                 if *cause == AboveFair {

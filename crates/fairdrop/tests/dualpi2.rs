@@ -1,6 +1,6 @@
 //! `DualPI2`: boundaries of RFC 9332, the coupling, invariants, and agreement with a slow model event by event.
 
-use fairdrop::DropCause::{DualPi2 as Coin, Overflow};
+use fairdrop::DropCause::{DualPi2 as Random, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropTailParams, DualPi2Params, Ecn, Meta, ParamValue, Stream, Time,
 };
@@ -144,7 +144,7 @@ fn long_waits_are_marked() {
         at(&mut link, wait);
         let departed = link.finish().departed.unwrap();
         assert_eq!(departed.meta.ecn == Ecn::Ce, marked, "{wait} ns");
-        assert_eq!(link.queue.stats().marked_for(Coin).packets, u64::from(marked));
+        assert_eq!(link.queue.stats().marked_for(Random).packets, u64::from(marked));
     }
     let mut link = Bottleneck::blocked(dualpi2(&roomy()));
     link.world.bits[Stream::DualPi2Coin as usize] = KEEP;
@@ -165,7 +165,7 @@ fn congested(params: &DualPi2Params, low: f64, high: f64) -> Bottleneck {
     link
 }
 
-/// Appendix A.1: classic packets are dropped with p'^2, L4S packets marked with 2 p'; fractions of many coins.
+/// Appendix A.1: classic packets are dropped with p'^2, L4S packets marked with 2 p'; fractions of many draws.
 #[test]
 fn the_two_probabilities_are_coupled() {
     // The L4S queue always goes first.
@@ -214,13 +214,13 @@ fn overload_drops_whatever_can_be_marked() {
         }
         capable.world.bits[Stream::DualPi2Coin as usize] = DROP;
         let step = capable.finish();
-        assert_eq!(step.count(Coin) > 0, dropped, "classic packets that could be marked");
+        assert_eq!(step.count(Random) > 0, dropped, "classic packets that could be marked");
         assert_eq!(step.departed.is_some(), !dropped);
     }
 }
 
 #[test]
-fn full_buffer_overflows_without_a_coin() {
+fn full_buffer_overflows_without_a_draw() {
     let mut link = Bottleneck::blocked(dualpi2(&DualPi2Params { limit: 2, ..roomy() }));
     link.offer(packet(Ecn::Ect1));
     link.offer(packet(Ecn::Ect0));
@@ -287,7 +287,7 @@ proptest! {
         // A flow that changes its ECN field changes queues, so that only packets of one kind keep their order.
         let steps = check_conservation(&dualpi2(&params), &trace, seed, InOrder::None)?;
         for step in steps {
-            prop_assert!(step.dropped.iter().all(|(_, cause)| [Overflow, Coin].contains(cause)));
+            prop_assert!(step.dropped.iter().all(|(_, cause)| [Overflow, Random].contains(cause)));
         }
     }
 
@@ -327,7 +327,7 @@ fn random_traces_reach_every_cause() {
             link.step(event);
         }
         let stats = link.queue.stats();
-        let seen = [stats.dropped_for(Overflow), stats.dropped_for(Coin), stats.marked_for(Coin)];
+        let seen = [stats.dropped_for(Overflow), stats.dropped_for(Random), stats.marked_for(Random)];
         for (count, cases) in seen.iter().zip(&mut reached) {
             *cases += u32::from(count.packets > 0);
         }

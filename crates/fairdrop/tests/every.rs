@@ -1,5 +1,5 @@
-//! What every discipline tells of itself, under traffic that makes it drop: counters that add up, a backlog that is what
-//! waits, and the values that it decides by.
+//! What every discipline reports, under traffic that makes it drop: counters that add up, a backlog that equals the
+//! waiting packets, and the values that it decides by.
 
 use fairdrop::{AnyParams, Backlog, CATALOGUE, Count, Discipline, Meta, ParamValue, Philox};
 use fairdrop_reference::host::{Bottleneck, Event};
@@ -88,7 +88,12 @@ fn deadlines_are_kept() {
         for event in trace(300) {
             link.step(&event);
         }
-        assert_eq!(link.queue.deadline().is_some(), info.timed, "{}: what is said of its timers", info.name);
+        assert_eq!(
+            link.queue.deadline().is_some(),
+            info.timed,
+            "{}: whether it is listed as timed",
+            info.name
+        );
         let Some(deadline) = link.queue.deadline() else { continue };
         assert!(deadline > link.world.now, "{}: everything due was done at the last event", info.name);
         link.world.now = deadline;

@@ -181,7 +181,7 @@ proptest! {
         check_conservation(&AnyParams::FairDrop(params), &trace, 0, InOrder::All)?;
     }
 
-    /// Virtual time tells the same as serving the flows in rounds.
+    /// Virtual time gives the same as serving the flows in rounds.
     #[test]
     fn the_shadow_is_that_of_the_rounds(params in params(), trace in timed_events(200)) {
         let params = FairDropParams { max_flows: 8, ..params };

@@ -12,7 +12,7 @@ use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP, Step};
 use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
-const COIN: usize = Stream::EarlyDrop as usize;
+const DRAW: usize = Stream::EarlyDrop as usize;
 
 type FredQueue = Fred<u32, Box<[fairdrop::Slot<u32>]>, Box<[fairdrop::FlowPlace<FredFlow>]>>;
 
@@ -33,10 +33,10 @@ fn slack(min_th: f64) -> FredParams {
     FredParams { red: RedParams { w_q: 1e-12, ..params.red }, ..params }
 }
 
-/// Queued packets of these flows before a busy transmitter; the coin falls on nothing.
+/// Queued packets of these flows before a busy transmitter; nothing is dropped at random.
 fn holding(params: FredParams, flows: &[u64]) -> Bottleneck {
     let mut link = Bottleneck::blocked(AnyParams::Fred(params));
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     for &flow in flows {
         assert_eq!(link.arrive(flow).causes(), [], "flow {flow}");
     }
@@ -123,19 +123,19 @@ fn with_many_flows_each_has_two_packets_above_max_th() {
     assert_eq!(link.arrive(9).causes(), []);
 }
 
-/// A flow meets the coin from `min_q` packets on, and from the mean flow on.
+/// Packets of a flow are dropped at random once it has `min_q` packets and as many as the mean flow.
 #[test]
-fn only_robust_flows_meet_the_coin() {
+fn only_robust_flows_are_dropped_at_random() {
     for (min_q, waiting, meets) in [(2, 1, false), (2, 2, true), (3, 2, false), (3, 3, true), (1, 1, false)] {
         // Average 10 or a little more over 6 to 8 flows: the mean flow has fewer than two packets.
         let mut flows = vec![1; waiting];
         flows.extend([2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7]);
         let mut link = holding(sharp(8.0, 40.0, min_q, false), &flows);
         assert!(link.average() >= 8.0);
-        let used = link.world.used[COIN];
-        link.world.bits[COIN] = DROP;
+        let used = link.world.used[DRAW];
+        link.world.bits[DRAW] = DROP;
         assert_eq!(link.arrive(1).causes() == [RedEarly], meets, "{waiting} waiting, min_q {min_q}");
-        assert_eq!(link.world.used[COIN] - used, u64::from(meets));
+        assert_eq!(link.world.used[DRAW] - used, u64::from(meets));
     }
 }
 

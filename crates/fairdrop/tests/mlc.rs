@@ -93,7 +93,7 @@ fn the_number_of_trials_follows_the_queue() {
 }
 
 #[test]
-fn the_fraction_is_a_coin() {
+fn the_fraction_is_a_probability() {
     let params = MlcParams { step: 0.25, level: 1, ..MlcParams::default() };
     for (bits, drawn) in [(DROP, 1), (KEEP, 0)] {
         let mut link = blocked(params.clone());

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
 
-/// The link sends 125 kB/s, of which the box may have a tenth: one packet of 1000 bytes every 80 ms.
+/// The link sends 125 kB/s, and the box may have a tenth of it: one packet of 1000 bytes every 80 ms.
 fn quick() -> PenaltyBoxParams {
     PenaltyBoxParams {
         red: wall(),
@@ -32,7 +32,7 @@ fn boxed_at(link: &Bottleneck, flow: u64) -> Option<f64> {
     pb.boxed_at(flow)
 }
 
-/// An interval in which RED drops so many packets of flows 1, 2, ...; then the next has begun.
+/// An interval in which RED drops `drops` packets of flows 1, 2, ...; then the next has begun.
 fn after_drops(params: PenaltyBoxParams, drops: &[u32]) -> Bottleneck {
     let mut link = filled(AnyParams::PenaltyBox(params));
     for (flow, &drops) in drops.iter().enumerate() {

@@ -13,7 +13,7 @@ use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
-const COIN: usize = Stream::PieCoin as usize;
+const DRAW: usize = Stream::PieCoin as usize;
 
 fn pie(params: PieParams) -> AnyParams {
     AnyParams::Pie(params)
@@ -44,7 +44,7 @@ fn plain() -> PieParams {
 /// No update has reached that yet.
 fn delayed(params: PieParams, delay: u64, n: u64) -> Bottleneck {
     let mut link = Bottleneck::blocked(pie(params));
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     (0..=n).for_each(|flow| drop(link.arrive(flow)));
     link.wait(delay);
     link.finish();
@@ -183,7 +183,7 @@ fn low_delay_spares_the_arrival() {
         let mut link = delayed(plain(), delay, 100);
         update(&mut link);
         link.arrive(1);
-        assert_eq!(link.world.used[COIN], drawn, "delay {delay}");
+        assert_eq!(link.world.used[DRAW], drawn, "delay {delay}");
     }
 }
 
@@ -199,10 +199,10 @@ fn a_high_probability_is_drawn_for_at_low_delay() {
     let mut drawn_above = 0;
     loop {
         let p = update(&mut link);
-        link.world.bits[COIN] = KEEP;
-        let before = link.world.used[COIN];
+        link.world.bits[DRAW] = KEEP;
+        let before = link.world.used[DRAW];
         link.arrive(1);
-        let drawn = link.world.used[COIN] - before;
+        let drawn = link.world.used[DRAW] - before;
         assert_eq!(drawn, u64::from(p >= 0.2), "probability {p}");
         drawn_above += drawn;
         if p < 0.2 {
@@ -219,7 +219,7 @@ fn two_packets_waiting_spare_the_arrival() {
         let mut link = delayed(PieParams { mean_packet_size, ..plain() }, 100 * MS, 2);
         update(&mut link);
         link.arrive(1);
-        assert_eq!(link.world.used[COIN], drawn, "{mean_packet_size} bytes");
+        assert_eq!(link.world.used[DRAW], drawn, "{mean_packet_size} bytes");
     }
     // Bytes, not packets: forty small packets wait.
     let mut link = Bottleneck::blocked(pie(plain()));
@@ -228,7 +228,7 @@ fn two_packets_waiting_spare_the_arrival() {
     link.finish();
     update(&mut link);
     link.arrive(1);
-    assert_eq!(link.world.used[COIN], 0);
+    assert_eq!(link.world.used[DRAW], 0);
 }
 
 /// 4.4: while the burst allowance lasts nothing is dropped; it lasts for `max_burst`, whole updates.
@@ -236,7 +236,7 @@ fn two_packets_waiting_spare_the_arrival() {
 fn burst_allowance_lets_a_burst_through() {
     let params = PieParams { max_burst: Time::from_ms(150), ..plain() };
     let mut link = delayed(params, 100 * MS, 1000);
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     for left in (0..10).rev() {
         assert_eq!(link.arrive(1).causes(), [], "{left} updates left");
         update(&mut link);
@@ -255,7 +255,7 @@ fn burst_allowance_does_not_wrap() {
             update(&mut link);
             assert_eq!(state(&link.queue).1, Time::ZERO);
         }
-        link.world.bits[COIN] = DROP;
+        link.world.bits[DRAW] = DROP;
         assert_eq!(link.arrive(1).causes(), [Pie]);
     }
 }
@@ -320,7 +320,7 @@ fn derandomised_drops_are_neither_close_nor_far() {
         let mut link = delayed(params.clone(), 1000 * MS, 100);
         while update(&mut link) < 0.1 {}
         let p = probability(&link);
-        link.world.bits[COIN] = bits;
+        link.world.bits[DRAW] = bits;
         for _ in 0..3 {
             let mut arrivals = 1;
             while link.arrive(1).causes().is_empty() {
@@ -333,14 +333,14 @@ fn derandomised_drops_are_neither_close_nor_far() {
 }
 
 #[test]
-fn full_buffer_overflows_without_a_coin() {
+fn full_buffer_overflows_without_a_draw() {
     let mut link = delayed(PieParams { limit: 20, ..plain() }, 100 * MS, 19);
     update(&mut link);
     assert_eq!(link.arrive(1).causes(), []);
-    let used = link.world.used[COIN];
-    link.world.bits[COIN] = Bits::Script([].into());
+    let used = link.world.used[DRAW];
+    link.world.bits[DRAW] = Bits::Script([].into());
     assert_eq!(link.arrive(1).causes(), [Overflow]);
-    assert_eq!(link.world.used[COIN], used);
+    assert_eq!(link.world.used[DRAW], used);
 }
 
 /// Linux 6.12: the first update after half a second, the next ones every 16 ms; the probability may be shown for it.
@@ -366,7 +366,7 @@ fn linux_spares_below_two_packets() {
     for (mean_packet_size, dropped) in [(1000, 1), (1001, 0)] {
         let params = PieParams { linux: Linux::V6_12, mean_packet_size, alpha: 100.0, ..plain() };
         let mut link = delayed(params, 600 * MS, 2);
-        link.world.bits[COIN] = DROP;
+        link.world.bits[DRAW] = DROP;
         for _ in 0..100 {
             link.wait(16 * MS);
             link.step(&Event::Wait(0));

@@ -48,7 +48,7 @@ impl Env<u32> for World {
 
 type Outcome = (Vec<(Packet<u32>, DropCause)>, Vec<u32>, Vec<Option<Packet<u32>>>, Backlog);
 
-/// Bursts of arrivals by their flows, each followed by so many departures.
+/// Bursts of arrivals by their flows, each followed by a number of departures.
 fn run(params: AnyParams, bursts: &[(Vec<u64>, usize)], seed: u64, ahead: bool) -> Outcome {
     let mut queue = AnyDiscipline::new(params, &mut Heap).expect("parameters are valid");
     let random = std::array::from_fn(|stream| Philox::new(seed, 0, stream as u32));

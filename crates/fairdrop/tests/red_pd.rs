@@ -23,7 +23,7 @@ fn probability(link: &Bottleneck, flow: u64) -> f64 {
     pd.probability(flow)
 }
 
-/// One drop of flow 1 in each of so many lists, the first of which ends at 100 ms.
+/// One drop of flow 1 in each of `lists` lists; the first ends at 100 ms.
 fn dropped_in(lists: u32) -> Bottleneck {
     let mut link = filled(AnyParams::RedPd(quick()));
     link.wait(90 * MS);
@@ -110,13 +110,13 @@ fn it_begins_with_the_loss_of_red() {
     assert!((probability(&link, 1) - 0.0875).abs() < 1e-12, "{}", probability(&link, 1));
 }
 
-/// The coin is compared with the probability; RED never hears of what the filter drops.
+/// The random draw is compared with the probability; RED never hears of what the filter drops.
 #[test]
 fn the_filter_drops_before_red() {
     let mut link = monitored();
     assert_eq!(probability(&link, 1), 0.5);
-    for (coin, cause) in [(0, Filter), ((1 << 63) - 1, Filter), (1 << 63, RedForced)] {
-        link.world.bits[Stream::FilterCoin as usize] = Bits::Always(coin);
+    for (draw, cause) in [(0, Filter), ((1 << 63) - 1, Filter), (1 << 63, RedForced)] {
+        link.world.bits[Stream::FilterCoin as usize] = Bits::Always(draw);
         assert_eq!(link.arrive(1).causes(), [cause]);
     }
     let (before, used) = (link.average(), link.world.used[Stream::FilterCoin as usize]);
@@ -125,7 +125,7 @@ fn the_filter_drops_before_red() {
     assert_eq!(link.arrive(1).causes(), [Filter]);
     assert_eq!((link.average(), link.world.used[Stream::FilterCoin as usize]), (before, used + 1));
     assert_eq!(link.arrive(2).causes(), []);
-    assert_eq!(link.world.used[Stream::FilterCoin as usize], used + 1, "others need no coin");
+    assert_eq!(link.world.used[Stream::FilterCoin as usize], used + 1, "others need no draw");
 }
 
 /// A flow that RED goes on dropping is dropped more, every four lists; one that it does not, less, every three.

@@ -10,7 +10,7 @@ use fairdrop_reference::rio::RioModel;
 use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
-const COIN: usize = Stream::EarlyDrop as usize;
+const DRAW: usize = Stream::EarlyDrop as usize;
 const OUT: u64 = 0;
 const IN: u64 = 1;
 
@@ -28,17 +28,17 @@ fn rio(link: &Bottleneck) -> &Rio<u32, Box<[fairdrop::Slot<u32>]>> {
     queue
 }
 
-/// Averages are the queues themselves, and coins do not depend on each other; OUT from 2 to 6 packets, IN from 3 to 8 IN packets.
+/// Averages are the queues themselves, and draws do not depend on each other; OUT from 2 to 6 packets, IN from 3 to 8 IN packets.
 fn sharp() -> RioParams {
     let red = RedParams { limit: 20, min_th: 2.0, max_th: 6.0, max_p: 0.5, w_q: 1.0, ..RedParams::default() };
     let red = RedParams { independent: true, ..red };
     RioParams { red, min_th_in: 3.0, max_th_in: 8.0, max_p_in: 0.1, ..RioParams::default() }
 }
 
-/// Queued packets before a busy transmitter; the coin falls on nothing.
+/// Queued packets before a busy transmitter; nothing is dropped at random.
 fn holding(params: RioParams, flows: &[u64]) -> Bottleneck {
     let mut link = Bottleneck { busy: true, ..link_of(params, 1) };
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     for &flow in flows {
         assert_eq!(link.arrive(flow).causes(), [], "flow {flow}");
     }
@@ -52,7 +52,7 @@ fn out_packets_are_judged_by_all_that_wait() {
     assert_eq!(link.arrive(OUT).causes(), [RedForced]);
     assert_eq!(link.average(), 6.0);
     let mut link = holding(sharp(), &[IN, OUT]);
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(OUT).causes(), [], "at min_th the probability is 0");
     assert_eq!(link.arrive(OUT).causes(), [RedEarly]);
 }
@@ -60,11 +60,11 @@ fn out_packets_are_judged_by_all_that_wait() {
 #[test]
 fn in_packets_are_judged_by_those_that_are_in() {
     let mut link = holding(sharp(), &[OUT, OUT, OUT, OUT, OUT, OUT, IN, IN, IN]);
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(IN).causes(), [], "at min_th_in the probability is 0");
     assert_eq!((rio(&link).average_in(), link.average()), (3.0, 9.0));
     assert_eq!(link.arrive(IN).causes(), [RedEarly]);
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     (0..4).for_each(|_| assert_eq!(link.arrive(IN).causes(), []));
     assert_eq!(link.arrive(IN).causes(), [RedForced], "8 IN packets wait");
 }
@@ -212,14 +212,14 @@ proptest! {
 }
 
 /// Of two packets that meet the same queue of IN packets the OUT one is dropped with at least the probability of the
-/// IN one when thresholds and probabilities are ordered. The coin here drops what has a probability above one half.
+/// IN one when thresholds and probabilities are ordered. The draw here drops packets whose probability is above one half.
 #[test]
 fn out_is_dropped_before_in() {
     let red = RedParams { max_th: 16.0, max_p: 1.0, ..sharp().red };
     let params = RioParams { red, min_th_in: 3.0, max_th_in: 17.0, max_p_in: 0.9, ..sharp() };
     let drops = |n: usize, flow: u64| {
         let mut link = holding(params.clone(), &[IN].repeat(n));
-        link.world.bits[COIN] = Bits::Always(1 << 63);
+        link.world.bits[DRAW] = Bits::Always(1 << 63);
         link.arrive(flow).causes() == [RedEarly]
     };
     let first = |flow: u64| (3..15).find(|&n| drops(n, flow)).expect("some length is too long");

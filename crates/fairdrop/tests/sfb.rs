@@ -12,7 +12,7 @@ use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
-const COIN: usize = Stream::SfbCoin as usize;
+const DRAW: usize = Stream::SfbCoin as usize;
 
 /// Steps that are exact in binary; one bin, so that flows share everything.
 fn one_bin() -> SfbParams {
@@ -43,10 +43,10 @@ fn waiting(link: &Bottleneck) -> Vec<u32> {
     sfb.bins().iter().map(|bin| bin.waiting).collect()
 }
 
-/// A bin with three packets, one more than its size, behind a busy transmitter; the coin falls on nothing.
+/// A bin with three packets, one more than its size, behind a busy transmitter; nothing is dropped at random.
 fn overfull(params: SfbParams) -> Bottleneck {
     let mut link = Bottleneck::blocked(AnyParams::Sfb(params));
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     (0..3).for_each(|_| assert_eq!(link.arrive(1).causes(), []));
     link
 }
@@ -113,25 +113,25 @@ fn a_full_bin_raises_its_probability_and_drops() {
     assert_eq!(waiting(&link), [3]);
 }
 
-/// An arrival that finds an empty bin lowers the probability before its own coin.
+/// An arrival that finds an empty bin lowers the probability before its own random draw.
 #[test]
 fn an_empty_bin_lowers_its_probability() {
     let mut link = overfull(one_bin());
     (0..2).for_each(|_| drop(link.arrive(1)));
     (0..3).for_each(|_| assert!(link.finish().departed.is_some()));
-    link.world.bits[COIN] = Bits::Always(3 << 61);
+    link.world.bits[DRAW] = Bits::Always(3 << 61);
     assert_eq!(link.arrive(1).causes(), [], "3/8 is not below 1/2 - 1/8");
     assert_eq!(probability(&link, 1), 0.375);
-    link.world.bits[COIN] = Bits::Always((3 << 61) - 1);
+    link.world.bits[DRAW] = Bits::Always((3 << 61) - 1);
     assert_eq!(link.arrive(1).causes(), [Sfb]);
     assert_eq!(probability(&link, 1), 0.375, "one packet waits: neither up nor down");
 }
 
-/// A burst of two, and then one packet every 100 ms; no coin.
+/// A burst of two, and then one packet every 100 ms; no random draw.
 #[test]
 fn certain_flows_share_a_rate() {
     let mut link = penalised();
-    link.world.bits[COIN] = Bits::Script([].into());
+    link.world.bits[DRAW] = Bits::Script([].into());
     let queued = |link: &mut Bottleneck| {
         let passes = link.arrive(1).causes() != [Filter];
         // What passes is sent, so that two go on waiting and nothing moves the probability.
@@ -168,7 +168,7 @@ fn a_warm_set_takes_over() {
         let (rehash, warm_up) = (Time::from_ms(100), Time::from_ms(warm_up));
         let params = SfbParams { rehash, warm_up, bin_size: 0, increment: 0.25, ..one_bin() };
         let mut link = Bottleneck::blocked(AnyParams::Sfb(params));
-        link.world.bits[COIN] = KEEP;
+        link.world.bits[DRAW] = KEEP;
         (0..4).for_each(|_| drop(link.arrive(1)));
         assert_eq!(probability(&link, 1), 0.75);
         link.wait(60 * MS);
@@ -210,7 +210,7 @@ fn late_times_do_not_wrap() {
 fn linux_drops_at_max_and_raises_from_the_size_on() {
     let params = SfbParams { full: FullBins::All, max: 4, ..one_bin() };
     let mut link = Bottleneck::blocked(AnyParams::Sfb(params));
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     for expected in [0.0, 0.0, 0.25, 0.5] {
         assert_eq!(link.arrive(1).causes(), []);
         assert_eq!(probability(&link, 1), expected);
@@ -233,7 +233,7 @@ fn one_full_bin_is_not_enough_in_linux() {
             ..one_bin()
         };
         let mut link = Bottleneck::blocked(AnyParams::Sfb(params));
-        link.world.bits[COIN] = KEEP;
+        link.world.bits[DRAW] = KEEP;
         (0..20).for_each(|_| drop(link.arrive(1)));
         (2..40).filter(|&flow| link.clone().arrive(flow).causes() == [Sfb]).count()
     };

@@ -97,7 +97,7 @@ proptest! {
         same(sfq(&one_queue), droptail, &trace)?;
     }
 
-    /// Flows that do not share queues are told apart as exactly as by DRR. Which of several longest queues gives way
+    /// Flows that do not share queues are distinguished as exactly as by DRR. Which of several longest queues gives way
     /// may differ, so the buffer is large.
     #[test]
     fn sfq_without_collisions_is_drr(params in sfq_params(), trace in classed_events(6, 200)) {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-const COIN: usize = Stream::SredCoin as usize;
+const DRAW: usize = Stream::SredCoin as usize;
 const ZOMBIE: usize = Stream::Zombie as usize;
 const OVERWRITE: usize = Stream::ZombieOverwrite as usize;
 
@@ -28,10 +28,10 @@ fn two() -> SredParams {
     SredParams { limit: 6, zombies: 2, overwrite: 0.5, max_p: 0.5, full: true }
 }
 
-/// A busy transmitter; the first zombie is always met, none is overwritten, the coin falls on nothing.
+/// A busy transmitter; the first zombie is always met, none is overwritten, nothing is dropped at random.
 fn blocked(params: SredParams) -> Bottleneck {
     let mut link = Bottleneck::blocked(AnyParams::Sred(params));
-    link.world.bits[COIN] = KEEP;
+    link.world.bits[DRAW] = KEEP;
     link.world.bits[ZOMBIE] = Bits::Always(0);
     link.world.bits[OVERWRITE] = KEEP;
     link
@@ -94,7 +94,7 @@ fn probability_of_hits_and_misses() {
         let bits = p * (1_u64 << 53) as f64;
         for (number, dropped) in [(bits.ceil() as u64 - 1, true), (bits.ceil() as u64 + 1, false)] {
             let mut link = link.clone();
-            link.world.bits[COIN] = Bits::Always(number << 11);
+            link.world.bits[DRAW] = Bits::Always(number << 11);
             assert_eq!(link.arrive(flow).causes() == [Zapped], dropped, "full {full}, flow {flow}, {number}");
         }
     }
@@ -109,15 +109,15 @@ fn without_hits_the_probability_is_its_bound() {
         let bound = [0.0, 0.125, 0.5, 0.5, 0.5, 0.5][waiting];
         let just_below = ((bound * (1_u64 << 53) as f64) as u64).saturating_sub(1) << 11;
         let mut other = link.clone();
-        other.world.bits[COIN] = Bits::Always(just_below);
+        other.world.bits[DRAW] = Bits::Always(just_below);
         assert_eq!(other.arrive(99).causes() == [Zapped], bound > 0.0, "{waiting} waiting");
         let mut other = link.clone();
-        other.world.bits[COIN] = Bits::Always(((bound * (1_u64 << 53) as f64) as u64) << 11);
-        assert_ne!(other.arrive(99).causes(), [Zapped], "{waiting} waiting, a coin as high as the bound");
+        other.world.bits[DRAW] = Bits::Always(((bound * (1_u64 << 53) as f64) as u64) << 11);
+        assert_ne!(other.arrive(99).causes(), [Zapped], "{waiting} waiting, a draw as high as the bound");
         assert_eq!(link.arrive(100 + waiting as u64).causes(), []);
     }
-    link.world.bits[COIN] = Bits::Script([].into());
-    assert_eq!(link.arrive(1).causes(), [Overflow], "no coin for what does not fit");
+    link.world.bits[DRAW] = Bits::Script([].into());
+    assert_eq!(link.arrive(1).causes(), [Overflow], "no draw for a packet that does not fit");
 }
 
 /// A dropped arrival met its zombie all the same.
@@ -127,21 +127,21 @@ fn dropped_arrivals_count() {
     for flow in [7, 8, 9] {
         link.arrive(flow);
     }
-    link.world.bits[COIN] = DROP;
+    link.world.bits[DRAW] = DROP;
     assert_eq!(link.arrive(7).causes(), [Zapped]);
     assert_eq!((sred(&link).hit_frequency(), sred(&link).zombies()[0].hits), (0.25, 1));
 }
 
 /// Of n flows with equal rates one arrival in n hits, so one over the frequency is their number.
 #[test]
-fn the_frequency_tells_the_number_of_flows() {
+fn the_frequency_gives_the_number_of_flows() {
     for n in [1_u64, 4, 20] {
         let params = SredParams { max_p: 0.0, ..SredParams::default() };
         let mut link = Bottleneck::new(AnyParams::Sred(params), n);
         let mut mean = 0.0;
         for arrival in 0..60_000 {
             // A random order, since in a fixed one zombies and arrivals could keep step.
-            let flow = link.world.bits[COIN].next_u64() % n;
+            let flow = link.world.bits[DRAW].next_u64() % n;
             link.step(&Event::Arrive { flow, len: 1000 });
             link.finish();
             if arrival >= 20_000 {

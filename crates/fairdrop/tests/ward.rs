@@ -12,7 +12,7 @@ use fairdrop_reference::host::{Bits, Bottleneck, Event, Step};
 use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
 
-const COIN: usize = Stream::WardCoin as usize;
+const DRAW: usize = Stream::WardCoin as usize;
 
 fn ward(limit: u32) -> AnyParams {
     AnyParams::Ward(WardParams { limit, ..WardParams::default() })
@@ -33,7 +33,7 @@ fn bits_for(tenths: u64) -> u64 {
 /// A queue of `flows`, head first, behind a busy transmitter; no packet was compared on the way.
 fn holding(params: AnyParams, flows: &[u64]) -> Bottleneck {
     let mut link = Bottleneck::blocked(params);
-    link.world.bits[COIN] = Bits::Always(bits_for(9));
+    link.world.bits[DRAW] = Bits::Always(bits_for(9));
     for &flow in flows {
         let step = link.arrive(flow);
         assert!(step.dropped.is_empty() && step.drawn.is_empty(), "{step:?}");
@@ -43,7 +43,7 @@ fn holding(params: AnyParams, flows: &[u64]) -> Bottleneck {
 
 /// The next arrival is compared whatever the weight of its position, unless that is 0.
 fn compared(mut link: Bottleneck, flow: u64) -> (Bottleneck, Step) {
-    link.world.bits[COIN] = Bits::Always(bits_for(0));
+    link.world.bits[DRAW] = Bits::Always(bits_for(0));
     let step = link.arrive(flow);
     (link, step)
 }
@@ -58,13 +58,13 @@ fn distinct(n: u64) -> Vec<u64> {
 
 // Weights (section 3.1 of the paper; A-35).
 
-/// Whether an arrival at `position` is compared at each of the ten values of the coin.
+/// Whether an arrival at `position` is compared at each of the ten values of the draw.
 fn compared_at(limit: u32, position: u64) -> Vec<bool> {
     let link = holding(ward(limit), &distinct(position - 1));
     (0..10)
         .map(|tenths| {
             let mut copy = link.clone();
-            copy.world.bits[COIN] = Bits::Always(bits_for(tenths));
+            copy.world.bits[DRAW] = Bits::Always(bits_for(tenths));
             !copy.arrive(1).drawn.is_empty()
         })
         .collect()
@@ -80,17 +80,17 @@ fn example_of_the_paper_with_a_buffer_of_100() {
 }
 
 #[test]
-fn first_and_last_position_need_no_coin() {
+fn first_and_last_position_need_no_draw() {
     let mut link = holding(ward(100), &distinct(9));
-    assert_eq!(link.world.used[COIN], 0, "positions 1 to 9 weigh 0.0");
+    assert_eq!(link.world.used[DRAW], 0, "positions 1 to 9 weigh 0.0");
     link.arrive(1);
-    assert_eq!(link.world.used[COIN], 1, "position 10 weighs 0.1");
+    assert_eq!(link.world.used[DRAW], 1, "position 10 weighs 0.1");
     for limit in [1, 2, 5, 10, 100, 132] {
         let mut link = holding(ward(limit), &distinct(u64::from(limit) - 1));
-        let used = link.world.used[COIN];
+        let used = link.world.used[DRAW];
         let step = link.arrive(1);
         assert_eq!(step.drawn.len(), (limit as usize - 1).min(2), "position {limit} weighs 1.0");
-        assert_eq!(link.world.used[COIN], used);
+        assert_eq!(link.world.used[DRAW], used);
     }
 }
 
@@ -106,7 +106,7 @@ fn weights_with_a_buffer_of_132() {
 
 #[test]
 fn a_u_that_is_not_bigger_than_the_weight_compares() {
-    // Position 50 of 100: the coin's values 0 to 4 stand for U up to 0.5, which is "no larger".
+    // Position 50 of 100: the draw's values 0 to 4 stand for U up to 0.5, which is "no larger".
     assert_eq!(compared_at(100, 50).iter().position(|&compared| !compared), Some(5));
 }
 
@@ -170,10 +170,10 @@ fn a_full_buffer_always_compares_and_drops_what_does_not_match() {
         for flow in distinct(u64::from(limit)) {
             assert_eq!(link.arrive(flow).causes(), []);
         }
-        let used = link.world.used[COIN];
+        let used = link.world.used[DRAW];
         let step = link.arrive(1);
         assert_eq!((step.causes(), step.drawn.len()), (vec![Overflow], (limit as usize).min(2)));
-        assert_eq!(link.world.used[COIN], used, "certain");
+        assert_eq!(link.world.used[DRAW], used, "certain");
     }
 }
 
@@ -417,14 +417,14 @@ fn random_traces_reach_every_cause() {
 fn compare_probability_is_the_weight() {
     for position in [14, 26, 27, 66, 93, 119, 131] {
         let mut link = holding(ward(132), &distinct(position - 1));
-        link.world.bits[COIN] = Bits::Stream(Philox::new(position, 0, 0));
+        link.world.bits[DRAW] = Bits::Stream(Philox::new(position, 0, 0));
         let weight = (10 * position / 132) as f64 / 10.0;
         let trials = 20_000_u32;
         let mut compared = 0;
         for _ in 0..trials {
             let mut copy = link.clone();
             compared += u32::from(!copy.arrive(1).drawn.is_empty());
-            link.world.bits[COIN] = copy.world.bits[COIN].clone();
+            link.world.bits[DRAW] = copy.world.bits[DRAW].clone();
         }
         let deviation = (f64::from(trials) * weight * (1.0 - weight)).sqrt();
         let deviations = (f64::from(compared) - f64::from(trials) * weight) / deviation;

@@ -19,7 +19,7 @@ const LIMIT: u32 = 26_000;
 const ROUNDS: usize = 9;
 /// Packets that are timed together: few enough that other work on the machine spares some of them.
 const CHUNK: usize = 1000;
-/// Tables have so many places or fewer: numbers that share one of these share one of fewer, in both hashes.
+/// Most places of a table: numbers that share one of these share one of fewer, in both hashes.
 const PLACES: u32 = 1 << 16;
 const KNOWN: [u64; 2] = [1, 2];
 

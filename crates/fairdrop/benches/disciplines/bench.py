@@ -2,8 +2,8 @@
 """Cost of every discipline per packet: nanoseconds, instructions and last-level misses, beside DPDK's RED and PIE.
 
 Builds the Rust program beside this file, and `rte.c` where pkg-config finds libdpdk; runs every case for queues of
-300, 4,096 and 1,000,000 packets and for 33 and 100,000 flows. Times come from many short rounds, of which the fastest
-counts, in turns over the cases; instructions and misses from callgrind inside the measured loop alone, with a simulated
+300, 4,096 and 1,000,000 packets and for 33 and 100,000 flows. Times are those of the fastest of many short
+rounds, in turns over the cases; instructions and misses from callgrind inside the measured loop alone, with a simulated
 last-level cache of fixed size. See docs/reference/performance.md.
 """
 

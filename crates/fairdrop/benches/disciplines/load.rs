@@ -6,7 +6,7 @@ use fairdrop::{AnyParams, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, 
 
 /// A linear congruential generator modulo 2^64 (multiplier and increment of the C standard's example), of which all
 /// users take the high bits: three instructions, so that disciplines make up what is measured. `rte_red` has one of 32
-/// bits. The same for flows, draws and coins, and in `rte.c` for flows.
+/// bits. The same for flows and random draws, and in `rte.c` for flows.
 pub struct Lcg(pub u64);
 
 impl Lcg {

@@ -87,7 +87,7 @@ enum Decision {
     /// The control law marks it, or drops it if it is not ECN-capable.
     Signal,
     /// Dropped by BLUE; `signalled` where the control law's turn had come as well.
-    Coin {
+    Blue {
         signalled: bool,
     },
 }
@@ -183,9 +183,9 @@ impl CobaltState {
         let (drops, marks) = match self.judge(params, env.now().since(packet.enqueued), capable, env) {
             Decision::Send => (None, false),
             Decision::Signal => ((!capable).then_some(DropCause::Codel), capable),
-            Decision::Coin { signalled: true } if capable => (Some(DropCause::Blue), true),
-            Decision::Coin { signalled: true } => (Some(DropCause::Codel), false),
-            Decision::Coin { signalled: false } => (Some(DropCause::Blue), false),
+            Decision::Blue { signalled: true } if capable => (Some(DropCause::Blue), true),
+            Decision::Blue { signalled: true } => (Some(DropCause::Codel), false),
+            Decision::Blue { signalled: false } => (Some(DropCause::Blue), false),
         };
         if let Some(cause) = drops.filter(|_| !is_last) {
             drop_packet(stats, env, packet, cause);
@@ -217,7 +217,7 @@ impl CobaltState {
             self.drop_next = now;
         }
         match (by_blue, signalled) {
-            (true, signalled) => Decision::Coin { signalled },
+            (true, signalled) => Decision::Blue { signalled },
             (false, true) => Decision::Signal,
             (false, false) => Decision::Send,
         }

@@ -723,7 +723,7 @@ mod tests {
 
     /// Where a host fetches from memory is where the draw with that number ends, and the draw after a push.
     #[test]
-    fn a_draw_looks_where_it_was_foretold() {
+    fn a_draw_looks_where_it_was_predicted() {
         let mut fifo = LeakyFifo::new(vec![None; 16]);
         (0..11).for_each(|handle| assert_eq!(fifo.push(packet(handle)), None));
         (0..4).for_each(|_| assert!(fifo.pop().is_some()));
@@ -733,9 +733,9 @@ mod tests {
         for handle in 11..17 {
             let number = ahead.0.next_u64();
             let (now, later) = (fifo.first_look(number, 0), fifo.first_look(number, 1));
-            let foretold = handle_at(&fifo, now).map(|packet| packet.handle);
+            let predicted = handle_at(&fifo, now).map(|packet| packet.handle);
             let drawn = fifo.draw(&mut dice).and_then(|at| fifo.get(at)).map(|packet| packet.handle);
-            assert!(drawn.is_some() && drawn == foretold);
+            assert!(drawn.is_some() && drawn == predicted);
             assert_eq!(fifo.push(packet(handle)), None);
             assert_eq!(fifo.first_look(number, 0), later);
         }
