@@ -88,11 +88,11 @@ export function verdict(run, backsOff) {
   const equal = run.fair_share_bps;
   const isGreedy = group => !backsOff(group) && group.offered_bps / group.flows >= GREEDY * equal;
   const greedy = run.groups.filter(isGreedy), others = run.groups.filter(group => !isGreedy(group));
-  const told = groups => groups.map(group => `${group.name} gets ${times(part(group))} its fair share`).join(", ");
-  if (!greedy.length) return { ended: true, text: `Nobody is greedy here: ${told(run.groups)}.` };
+  const shares = groups => groups.map(group => `${group.name} gets ${times(part(group))} its fair share`).join(", ");
+  if (!greedy.length) return { ended: true, text: `Nobody is greedy here: ${shares(run.groups)}.` };
   const most = greedy.reduce((one, other) => part(other) > part(one) ? other : one);
   const least = others.toSorted((one, other) => part(one) - part(other))[0];
-  const text = `${told(least ? [most, least] : [most])}; the link is ${percent(run.utilisation)} busy.`;
+  const text = `${shares(least ? [most, least] : [most])}; the link is ${percent(run.utilisation)} busy.`;
   const near = greedy.every(group => part(group) <= NEAR && part(group) >= 1 / NEAR);
   const ended = near && others.every(group => part(group) >= THEIRS) && run.utilisation >= USED;
   return { ended, text: `${ended ? "Ended" : "Not ended"}: ${text}` };

@@ -43,7 +43,7 @@ export class Panel {
     if (found.problems) throw new Error(found.problems.map(problem => problem.text).join("\n"));
     this.#document = found;
     this.#draw();
-    this.#tell();
+    this.#report();
   }
 
   #draw() {
@@ -55,7 +55,7 @@ export class Panel {
     }
   }
 
-  #tell() {
+  #report() {
     for (const place of this.#section.querySelectorAll("[data-number]")) {
       place.textContent = measured(this.#document, place.dataset.number);
     }

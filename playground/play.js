@@ -95,7 +95,7 @@ export class Playground {
     if (!found) return;
     // Somebody may have typed meanwhile: that text has a run of its own.
     if (part("toml").value !== text) return;
-    this.#tellProblems(found.problems || []);
+    this.#showProblems(found.problems || []);
     if (found.problems) return;
     this.#document = found;
     if (found.scenario_source !== text) this.#write(found.scenario_source);
@@ -121,14 +121,14 @@ export class Playground {
     part("lines").scrollTop = part("toml").scrollTop;
   }
 
-  #tellProblems(problems) {
-    const told = problems.map(({ line, text }) => {
+  #showProblems(problems) {
+    const shown = problems.map(({ line, text }) => {
       if (line === null) return element("p", {}, text);
       const button = element("button", { type: "button" }, text);
       button.addEventListener("click", () => this.#goTo(line));
       return button;
     });
-    part("problems").replaceChildren(...told);
+    part("problems").replaceChildren(...shown);
     part("toml").setAttribute("aria-invalid", String(problems.length > 0));
     part("play").classList.toggle("stale", problems.length > 0);
     this.#numberLines(problems.map(({ line }) => line));

@@ -130,15 +130,15 @@ def may_grow(name: str, old: Interface, new: Interface) -> bool:
     return now > was and aligned == aligned_now
 
 
-def place(said: str) -> tuple[int, int]:
+def place(text: str) -> tuple[int, int]:
     """Where a member begins and ends."""
-    size, begin = numbers(said.rpartition(":")[2])
+    size, begin = numbers(text.rpartition(":")[2])
     return begin, begin + size
 
 
-def numbers(said: str) -> list[int]:
+def numbers(text: str) -> list[int]:
     """The numbers of a line."""
-    return [int(number) for number in re.findall(r"\d+", said)]
+    return [int(number) for number in re.findall(r"\d+", text)]
 
 
 def interface_of(header: str) -> Interface:
@@ -250,7 +250,7 @@ def constant(value: c_ast.Node) -> int:
 
 def listed(interface: Interface) -> str:
     """The listing of an interface."""
-    return "".join(f"{key} = {said}\n" for key, said in sorted(interface.items(), key=kind_and_name))
+    return "".join(f"{key} = {value}\n" for key, value in sorted(interface.items(), key=kind_and_name))
 
 
 def kind_and_name(line: tuple[str, str]) -> list[str]:
@@ -261,7 +261,7 @@ def kind_and_name(line: tuple[str, str]) -> list[str]:
 def parsed(text: str) -> Interface:
     """The interface of a listing."""
     lines = (line.partition(" = ") for line in text.splitlines() if line and not line.startswith("#"))
-    return {key: said for key, _, said in lines}
+    return {key: value for key, _, value in lines}
 
 
 def git(*words: str) -> str:

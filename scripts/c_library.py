@@ -73,10 +73,10 @@ def for_any(architecture: str) -> Tools:
 
     The shared object asks for glibc 2.17, as old as that of the Python wheels.
     """
-    sysroot = Path(told("rustc", "--print", "sysroot"))
-    (host,) = re.findall(r"^host: (.*)$", told("rustc", "--version", "--verbose"), re.MULTILINE)
+    sysroot = Path(output_of("rustc", "--print", "sysroot"))
+    (host,) = re.findall(r"^host: (.*)$", output_of("rustc", "--version", "--verbose"), re.MULTILINE)
     place = sysroot / "lib" / "rustlib" / host / "bin"
-    # It is linked with a library of the toolchain, and not told where that is.
+    # It is linked with a library of the toolchain, and does not know where that is.
     objcopy = ("env", f"LD_LIBRARY_PATH={sysroot / 'lib'}", str(place / "rust-objcopy"))
     zig = (sys.executable, "-m", "ziglang")
     linked = (*zig, "cc", "-target", f"{architecture}-linux-gnu.2.17")
@@ -229,8 +229,8 @@ def soname() -> str:
     return f"libfairdrop.so.{version().partition('.')[0]}"
 
 
-def told(*command: str) -> str:
-    """What a command prints."""
+def output_of(*command: str) -> str:
+    """Standard output of a command, stripped."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 

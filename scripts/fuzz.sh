@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes for so many seconds each: scripts/fuzz.sh SECONDS [TARGET...]. A target is the name of a discipline, `capture`,
+# Fuzzes for SECONDS each: scripts/fuzz.sh SECONDS [TARGET...]. A target is the name of a discipline, `capture`,
 # `control`, `frame`, `http`, `offload`, `paper`, `plugin`, `result`, `ring`, `scenario` or `study`; by default all. FAIRDROP_FUZZ_RUNS=100000000 ends each after that number of inputs. Inputs that fail are kept in fuzz/artifacts. Needs nightly Rust and cargo-fuzz.
 set -eu
 cd "$(dirname "$0")/.."

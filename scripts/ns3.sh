@@ -29,14 +29,14 @@ MAKEFLAGS=--no-print-directory cmake --build "$module"
 "$module/fairdrop-test" --suite=fairdrop
 
 # What a user sees who mistypes a name.
-if said=$(exec 2>&1; "$module/fairdrop-headline" --Discipline=chok; exit $?); then
+if output=$(exec 2>&1; "$module/fairdrop-headline" --Discipline=chok; exit $?); then
     echo "ns3: the discipline chok was taken" >&2
     exit 1
 fi
-case $said in
+case $output in
 *'no discipline "chok"; there are'*choke*) ;;
 *)
-    echo "ns3: the message for the discipline chok does not help: $said" >&2
+    echo "ns3: the message for the discipline chok does not help: $output" >&2
     exit 1
     ;;
 esac

@@ -410,8 +410,8 @@ def delay_turn(port: Port, options: tuple[str, ...] | None, pps: float, seconds:
 
 def sleep_turn(spin_us: int, seconds: float) -> Delays:
     """How late a program woke that sleeps every millisecond and does nothing else."""
-    told = probe("sleep", "--seconds", seconds, "--every", 1000, "--spin", spin_us, cpu=FORWARDER_CPU)
-    return Delays(int(seconds * 1000), told["p50_us"], told["p99_us"], told["max_us"])
+    found = probe("sleep", "--seconds", seconds, "--every", 1000, "--spin", spin_us, cpu=FORWARDER_CPU)
+    return Delays(int(seconds * 1000), found["p50_us"], found["p99_us"], found["max_us"])
 
 
 def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:

@@ -31,7 +31,7 @@ class Way:
 
     leaves: str
     send: Callable[[float, float, bool], dict[str, Any]]
-    # Of all processes of the emulator, where that can be told.
+    # Of all processes of the emulator, where that is known.
     cpu_ns: Callable[[], int] | None = None
 
 
@@ -147,8 +147,8 @@ class Shell(ABC):
         send_there = f"taskset --cpu-list {SENDER_CPU} {self.probe} send ${self.base}:9 $words"
         script = f"read -r words < {go}; {send_there} > {done}; sleep 0.5"
         argv = on_cpu(FORWARDER_CPU, self.command(rate_bps, delay_ms, ["sh", "-c", script]))
-        with (self.scratch / "said").open("w") as said:
-            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        with (self.scratch / "output").open("w") as output:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
             self.prepare(child, delay_ms)
             leaves = self.device(child)
@@ -196,7 +196,7 @@ class Shell(ABC):
         raise self.failed("it makes no interface")
 
     def failed(self, what: str) -> BenchError:
-        return BenchError(f"{self.name}: {what}: {(self.scratch / 'said').read_text().strip()[-600:]}")
+        return BenchError(f"{self.name}: {what}: {(self.scratch / 'output').read_text().strip()[-600:]}")
 
 
 class Mahimahi(Shell):

@@ -95,17 +95,17 @@ class Program:
         self.process = subprocess.Popen(
             on_cpu(cpu, argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
         )
-        self.said: list[str] = []
+        self.stderr: list[str] = []
         assert self.process.stderr is not None
         if ready:
             self._await(self.process.stderr, ready)
 
     def _await(self, stream: IO[str], ready: str) -> None:
         for line in stream:
-            self.said.append(line)
+            self.stderr.append(line)
             if ready in line:
                 return
-        raise BenchError(f"{' '.join(self.argv)}: {''.join(self.said)}")
+        raise BenchError(f"{' '.join(self.argv)}: {''.join(self.stderr)}")
 
     def cpu_ns(self) -> int:
         """User and system time of all its threads so far."""
@@ -115,7 +115,7 @@ class Program:
         """Its standard output."""
         self.process.send_signal(signal.SIGTERM)
         out, err = self.process.communicate(timeout=PATIENCE_S)
-        self.said.append(err)
+        self.stderr.append(err)
         return out
 
 

@@ -30,7 +30,7 @@ PEERS = ("fairdrop", "ns-2", "ns-3", "htsim")
 
 @dataclass(frozen=True)
 class Setting:
-    """One scenario, as the peers are told it; the TOML file of the same name says it to fairdrop."""
+    """One scenario, as the peers get it; fairdrop reads the TOML file of the same name."""
 
     name: str
     tcp_flows: int
@@ -45,8 +45,7 @@ class Setting:
     max_th: int
     duration_s: float
     start_spread_s: float
-    # Loops are measured over so many durations, and divided by their number: a loop of some milliseconds is lost in the
-    # noise of a process.
+    # Durations over which loops are measured, to divide by: some milliseconds are lost in the noise of a process.
     stretch: int = 1
 
 

@@ -163,7 +163,7 @@ def print_table(rows: list[Row]) -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--command", default="target/release/examples/cost", help="the measuring program")
-    parser.add_argument("--runs", type=int, default=9, help="runs of each, of which the fastest counts (default 9)")
+    parser.add_argument("--runs", type=int, default=9, help="runs of each; the fastest counts (default 9)")
     parser.add_argument("--most", type=int, default=1_000_000, help="most flows (default 1000000)")
     parser.add_argument("--csv", type=Path, default=HERE / "scale.csv")
     parser.add_argument("--image", type=Path, default=ROOT / "docs" / "images" / "cost-against-flows.png")

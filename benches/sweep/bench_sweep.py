@@ -2,8 +2,8 @@
 
 Runs are as short as can be (two flows, a second), so that what is measured is the rest: setting up, the store, the data
 set, going on. Times are processor time of the command. Each size is done in a process of its own, whose largest memory
-is told. With ``--dask`` the runs go to a scheduler with two worker processes on this machine; with ``--filled``
-nothing is simulated: the store is filled with the rows of one run, to see what becomes of many.
+is shown. With ``--dask`` the runs go to a scheduler with two worker processes on this machine; with ``--filled``
+nothing is simulated: the store is filled with the rows of one run, to see the cost of many.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Ring:
 
 
 class Red:
-    """The average, its thresholds and the coin."""
+    """The average, its thresholds and the random draw."""
 
     def __init__(self, params, link_rate):
         self.min_th, self.max_th = params["min_th"], params["max_th"]

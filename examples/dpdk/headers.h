@@ -46,7 +46,7 @@ static inline void headers_read(struct rte_mbuf *mbuf, struct headers *headers) 
         headers->address_length = 4;
         headers->key[0] = ip[9];
         memcpy(headers->key + 1, ip + 12, 8);
-        /* Only the first fragment of a datagram has its ports, so that none is told by them. */
+        /* Only the first fragment of a datagram has its ports, so that ports identify none. */
         if ((read_16(ip + 6) & 0x3fff) == 0) ports = at + (ip[0] & 15u) * 4u;
     } else if (type == RTE_ETHER_TYPE_IPV6 && length >= at + 40 && ip[0] >> 4 == 6) {
         headers->traffic_class = (uint8_t)(ip[0] << 4 | ip[1] >> 4);

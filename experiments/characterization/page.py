@@ -174,7 +174,7 @@ def tables(rows: Sequence[Row]) -> str:
         paragraph(
             "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's "
             "design, one seed. Sobol's total index is the part of the variance that goes with a parameter and its "
-            "interactions, with its 95 % interval over resampled points; so few points only tell large from small.",
+            "interactions, with its 95 % interval over resampled points; so few points only separate large from small.",
         ),
         "", *influences(rows), "", "### Every section", "",
     ]  # fmt: skip

@@ -91,7 +91,7 @@ def expect(process: subprocess.Popen[str], word: str) -> None:
     raise SystemExit(f"{process.args}: ended without {word!r}")
 
 
-def tell(process: subprocess.Popen[str], word: str) -> None:
+def write_line(process: subprocess.Popen[str], word: str) -> None:
     assert process.stdin
     process.stdin.write(f"{word}\n")
     process.stdin.flush()
@@ -107,7 +107,7 @@ def bridge(folder: str, control: str, seconds: str, *options: str) -> None:
             run("ip", "link", "set", "dev", "eth0", "netns", str(process.pid))
             run("ip", "link", "set", "dev", name, "up")
         for process in (receiver, sender):
-            tell(process, "go")
+            write_line(process, "go")
             expect(process, "up")
         fairdropd = shutil.which("fairdropd", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
         if fairdropd is None:
@@ -116,13 +116,13 @@ def bridge(folder: str, control: str, seconds: str, *options: str) -> None:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         stack.enter_context(ending(process))
         assert process.stderr
-        said = []
+        logged = []
         while "bridged" not in (line := process.stderr.readline()):
-            said.append(line)
+            logged.append(line)
             if not line:
-                raise SystemExit("".join(said))
+                raise SystemExit("".join(logged))
         threading.Thread(target=process.stderr.read, daemon=True).start()
-        tell(sender, "go")
+        write_line(sender, "go")
         expect(sender, "done")
 
 
@@ -191,7 +191,7 @@ def transfer(folder: str, control: str, seconds: float) -> None:
 
 
 def find_receiver() -> None:
-    """Asks who has its address, so that the SYN need not wait for that: until a port is said to be closed."""
+    """Asks who has its address, so that the SYN need not wait for that: until a port is reported closed."""
     with socket.socket(type=socket.SOCK_DGRAM) as asking:
         asking.settimeout(1)
         asking.connect((RECEIVER, PORT))
@@ -300,8 +300,8 @@ def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]
     """The lines of a recording. Its milliseconds begin when those of the timestamps do, and every fourth about when a
     tick of the kernel, which is `phase` ns late, does.
 
-    `infos` are the bytes acknowledged, and what TCP_INFO said, when so many packets had come, and so many segments had
-    been sent.
+    `infos` are the bytes acknowledged, and the line of TCP_INFO, by the number of packets that had come and the number
+    of segments that had been sent.
     """
     ours = [packet for packet in packets if packet[1] == SENDER]
     start_stamp, start_sequence = int(ours[0][6]), int(ours[0][3]) + 1

@@ -103,8 +103,8 @@ def pages() -> list[Path]:
     return [path for path in sorted(DOCS.rglob("*.md")) if names_in(path.read_text(encoding="utf-8"), "generated")]
 
 
-#: What objects of these classes are given, beside what they have themselves.
-_TOLD = {"Discipline": ("Packet", "Queue", "Stream"), "CongestionControl": ("Ack", "CongestionEvent", "RateSample")}
+#: Classes of the objects that methods of these classes get.
+_GIVEN = {"Discipline": ("Packet", "Queue", "Stream"), "CongestionControl": ("Ack", "CongestionEvent", "RateSample")}
 
 
 def _python() -> str:
@@ -113,12 +113,12 @@ def _python() -> str:
     for name in sorted(fairdrop.__all__, key=str.lower):
         found = getattr(fairdrop, name)
         if inspect.ismodule(found):
-            parts += [f"### `fairdrop.{name}`", _said(found)]
+            parts += [f"### `fairdrop.{name}`", _doc(found)]
             inner = sorted(found.__all__)
             parts += [_entry(f"fairdrop.{name}.{one}", getattr(found, one), "####") for one in inner]
         elif name != "__version__":
             parts.append(_entry(f"fairdrop.{name}", found, "###"))
-            parts += [_entry(one, getattr(_core, one), "####") for one in _TOLD.get(name, ())]
+            parts += [_entry(one, getattr(_core, one), "####") for one in _GIVEN.get(name, ())]
     return "\n\n".join(parts)
 
 
@@ -126,8 +126,8 @@ def _entry(name: str, found: Any, level: str) -> str:
     """A function, or a class with what it has of its own."""
     if not inspect.isclass(found):
         signature = str(inspect.signature(found)) if callable(found) else ""
-        return f"{level} `{name}`\n\n{_signature(name, signature)}{_said(found)}"
-    lines = [f"{level} `{name}`", _said(found)]
+        return f"{level} `{name}`\n\n{_signature(name, signature)}{_doc(found)}"
+    lines = [f"{level} `{name}`", _doc(found)]
     if issubclass(found, Exception):
         return "\n\n".join(lines)
     rows = []
@@ -197,7 +197,7 @@ def _call(function: Any) -> str:
     return f"({', '.join(shown)})"
 
 
-def _said(found: Any) -> str:
+def _doc(found: Any) -> str:
     return _code(inspect.getdoc(found) or "")
 
 

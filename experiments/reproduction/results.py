@@ -48,7 +48,7 @@ def slim(one: Findings) -> dict[str, Any]:
     kept = base["rows"] if whole else [row for row in base["rows"] if row["measure"] == shown]
     keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in kept]
     document["data"] = {BASE_READING: {**base, "rows": keep}}
-    del document["engine"]  # of the machine that ran it; the runs that are kept tell whether another one agrees
+    del document["engine"]  # of the machine that ran it; the runs that are kept show whether another one agrees
     return document
 
 

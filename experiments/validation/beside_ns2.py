@@ -151,7 +151,7 @@ def section(seeds: int) -> Section | None:
         f"DropTail), {seeds} seeds each, in Debian's ns-2 and here. Generators differ, so laws over seeds are "
         "compared, not runs. A check holds when a two-sample Kolmogorov-Smirnov test does not reject equal laws at "
         f"{LEVEL}, or when the means differ by less than {PRACTICAL:.0%} of the link (which a test with enough seeds "
-        "would still tell apart). Times between UDP packets vary by half either way in both, so that no phase locks."
+        "would still distinguish). Times between UDP packets vary by half either way in both, so that no phase locks."
     )
     return Section("Beside ns-2", text, checks, [svg_bytes(draw(figures))])
 

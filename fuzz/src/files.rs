@@ -23,8 +23,8 @@ fn toml(data: &[u8], file: &str) {
         Ok(root) => assert!(depth(&root, lines) <= 2 * MAX_DEPTH + 1),
         Err(problems) => {
             assert!(!problems.is_empty());
-            let told = Problems(problems).to_string();
-            assert!(told.lines().all(|line| line.starts_with(file) && line.contains("; valid: ")), "{told}");
+            let shown = Problems(problems).to_string();
+            assert!(shown.lines().all(|line| line.starts_with(file) && line.contains("; valid: ")), "{shown}");
         }
     }
 }

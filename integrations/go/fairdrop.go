@@ -150,7 +150,7 @@ func New(discipline string, config Config) (*Queue, error) {
 	var failed C.fairdrop_error
 	size := C.fairdrop_size(params, &failed)
 	if size == 0 {
-		return nil, told(&failed)
+		return nil, failure(&failed)
 	}
 	queue := &Queue{
 		block:   C.calloc(1, size),
@@ -162,7 +162,7 @@ func New(discipline string, config Config) (*Queue, error) {
 		C.uint64_t(key[0]), C.uint64_t(key[1]), C.uint64_t(config.Seed), C.uint32_t(config.Number), &failed)
 	if queue.queue == nil {
 		queue.Close()
-		return nil, told(&failed)
+		return nil, failure(&failed)
 	}
 	return queue, nil
 }
@@ -173,7 +173,7 @@ func paramsOf(discipline string, config Config) (*C.fairdrop_params, error) {
 	name := C.CString(discipline)
 	defer C.free(unsafe.Pointer(name))
 	if C.fairdrop_params_init(&params, name, C.uint64_t(config.LinkBPS), &failed) < 0 {
-		return nil, told(&failed)
+		return nil, failure(&failed)
 	}
 	names := make([]string, 0, len(config.Params))
 	for name := range config.Params {
@@ -187,7 +187,7 @@ func paramsOf(discipline string, config Config) (*C.fairdrop_params, error) {
 		C.free(unsafe.Pointer(name))
 		C.free(unsafe.Pointer(value))
 		if status < 0 {
-			return nil, told(&failed)
+			return nil, failure(&failed)
 		}
 	}
 	return &params, nil
@@ -260,7 +260,7 @@ func (queue *Queue) Change(linkBPS uint64, params map[string]string) error {
 	}
 	var failed C.fairdrop_error
 	if C.fairdrop_change(queue.queue, changed, &failed) != C.FAIRDROP_STATUS_OK {
-		return told(&failed)
+		return failure(&failed)
 	}
 	return nil
 }
@@ -343,7 +343,7 @@ func packetOf(packet *C.fairdrop_packet) Packet {
 
 func countOf(count C.fairdrop_count) Count { return Count{uint64(count.packets), uint64(count.bytes)} }
 
-func told(failed *C.fairdrop_error) error {
+func failure(failed *C.fairdrop_error) error {
 	return &Error{C.GoString(&failed.parameter[0]), C.GoString(&failed.message[0])}
 }
 

@@ -100,7 +100,7 @@ func TestChokeHoldsBackTheGreedySender(t *testing.T) {
 	}
 }
 
-func TestTimersAreTold(t *testing.T) {
+func TestTimersAreReported(t *testing.T) {
 	queue, err := New("pie", Config{LinkBPS: 100_000_000})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		discipline string
 		config     Config
 		parameter  string
-		said       string
+		message    string
 	}{
 		{"chock", Config{LinkBPS: 1}, "", `there is no discipline "chock"`},
 		{"choke", Config{}, "", "link_bps = 0 is not valid"},
@@ -133,7 +133,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	} {
 		queue, err := New(wrong.discipline, wrong.config)
 		var failed *Error
-		if queue != nil || !errors.As(err, &failed) || !strings.Contains(failed.Message, wrong.said) {
+		if queue != nil || !errors.As(err, &failed) || !strings.Contains(failed.Message, wrong.message) {
 			t.Errorf("%v: %v", wrong, err)
 		} else if wrong.parameter != "" && failed.Parameter != wrong.parameter {
 			t.Errorf("%v: parameter %q", wrong, failed.Parameter)

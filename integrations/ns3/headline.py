@@ -22,7 +22,7 @@ SCENARIO = Path(__file__).resolve().parents[2] / "scenarios" / "headline.toml"
 #: The parameters that the scenario sets, for disciplines that have them.
 PARAMETERS = dict.fromkeys(DISCIPLINES, "limit=300p")
 PARAMETERS["red"] = PARAMETERS["choke"] = "limit=300p min_th=100p max_th=200p max_p=0.1 w_q=0.002"
-#: ns-3's own queue discs with the same settings, to tell the queue from the TCP.
+#: ns-3's own queue discs with the same settings, to separate the effect of the queue from that of the TCP.
 RED = "ns3::RedQueueDisc"
 RED_SETTINGS = {
     "MaxSize": "300p",

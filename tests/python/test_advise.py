@@ -335,7 +335,7 @@ def test_what_is_seen_of_a_run():
     # 40 packets in windows of 10, 20 and 10 after the handshake; a sixth of the link sends them in 0.288 s.
     assert load.short_trips == 4 and load.short_s == pytest.approx(0.288)
     assert found.short_extra_s == pytest.approx((0.5 - 0.288) / 4)
-    # Four long flows and UDP: a fair share is 2 Mb/s, of which the four have 1.5 on average.
+    # Four long flows and UDP: a fair share is 2 Mb/s, and the four have 1.5 of it on average.
     assert found.tcp_over_fair == pytest.approx(0.75)
     assert found.jain == pytest.approx(9e6**2 / (5 * (4e6**2 / 3 + 2e6**2 + 3e6**2)))
 

@@ -262,7 +262,7 @@ def test_an_interval_across_a_bound_is_reported():
     assert judge(document_of(uneven)).outcome == "undecided"
     assert report.verdict(uneven).startswith("These seeds do not show whether a discipline here holds ")
     assert (
-        "DRR gives it 36.0 % (±9.9), not told apart from its fair share with these seeds; DropTail"
+        "DRR gives it 36.0 % (±9.9), not distinguishable from its fair share with these seeds; DropTail"
         in report.verdict(uneven)
     )
 

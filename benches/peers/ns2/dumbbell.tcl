@@ -276,7 +276,7 @@ proc trace_queue {} {
 }
 
 # How much of a tick each TCP's clock will be old at time 0. `run` resets the nodes in the order of a table, and each
-# agent then takes the next random number; so they can be told beforehand.
+# agent then takes the next random number; so they are known beforehand.
 proc ticks {} {
     global ns cfg
     $::defaultRNG seed $cfg(-seed)

@@ -54,7 +54,7 @@ class Clauses:
         return f"{_name(effect)} {joined(self._verbs(effect, who) or self._undecided(effect, who))}"
 
     def counted(self, others: Sequence[Effect]) -> str:
-        """``Of the other 11 disciplines 8 hold it, 2 are not told apart and 1 leaves the link idle``."""
+        """``Of the other 11 disciplines 8 hold it, 2 are undecided and 1 leaves the link idle``."""
         kinds = [self._kind(effect) for effect in others]
         if len(set(kinds)) == 1:
             return f"The other {len(others)} disciplines {kinds[0][1]}"
@@ -115,7 +115,7 @@ class Clauses:
     def _undecided(self, effect: Effect, who: str) -> list[str]:
         taken = f"gives {who} {percent(effect.taken)}" if effect.taken else ""
         if effect.sender == UNDECIDED:
-            return [f"{taken}, not told apart from {_its(self._subject)} fair share with these seeds"]
+            return [f"{taken}, not distinguishable from {_its(self._subject)} fair share with these seeds"]
         theirs = ["the others have theirs"] if effect.others == UNDECIDED else []
         parts = [*theirs, *(["the link is used"] if effect.link == UNDECIDED else [])]
         gives = taken or "gives everybody a fair share"
@@ -138,7 +138,7 @@ class Clauses:
             return f"lets {whom} take more", f"let {whom} take more"
         if effect.fails:
             return "treats somebody unfairly", "treat somebody unfairly"
-        return (f"holds {whom}", f"hold {whom}") if effect.holds else ("is not told apart", "are not told apart")
+        return (f"holds {whom}", f"hold {whom}") if effect.holds else ("is undecided", "are undecided")
 
 
 def fair_text(subject: Subject) -> str:

@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use fairdrop::{AnyParams, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, ParamValue, Stream, Time};
 
-/// A linear congruential generator modulo 2^64 (multiplier and increment of the C standard's example), of which all
-/// users take the high bits: three instructions, so that disciplines make up what is measured. `rte_red` has one of 32
+/// A linear congruential generator modulo 2^64 (multiplier and increment of the C standard's example). All users take
+/// its high bits: three instructions, so that disciplines make up what is measured. `rte_red` has one of 32
 /// bits. The same for flows and random draws, and in `rte.c` for flows.
 pub struct Lcg(pub u64);
 
