@@ -74,7 +74,7 @@ class Road:
         ids, size = round(attack["ids"]), round(attack["size"])
         rate = attack["load"] * self.fair(0 if forged else 1) / ids
         if ids > 64:
-            # So many send at a constant rate.
+            # Above 64 ids the senders send at a constant rate, without bursts.
             return [Group("attack", {"transport": "cbr", "rate": rate, "packet_size": size}, ids, rate)]
         packets = max(round(rate * attack["period"] / (8 * size)), 1)
         period = packets * 8 * size / rate

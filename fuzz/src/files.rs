@@ -24,7 +24,10 @@ fn toml(data: &[u8], file: &str) {
         Err(problems) => {
             assert!(!problems.is_empty());
             let shown = Problems(problems).to_string();
-            assert!(shown.lines().all(|line| line.starts_with(file) && line.contains("; valid: ")), "{shown}");
+            assert!(
+                shown.lines().all(|line| line.starts_with(file) && line.contains("; valid: ")),
+                "{shown}"
+            );
         }
     }
 }

@@ -44,7 +44,7 @@ pub enum NetworkSetting {
         /// Maximum transmission unit, bytes.
         mtu: Option<u32>,
     },
-    /// So many packets may wait in the interface's transmit queue.
+    /// Sets the number of packets that may wait in the interface's transmit queue.
     TransmitQueue {
         /// Its name.
         interface: String,

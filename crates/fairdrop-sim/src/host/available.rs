@@ -36,7 +36,7 @@ impl fmt::Display for Limit {
 /// Memory that this process can still get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
-    /// So many bytes.
+    /// Bytes that it can still get.
     pub bytes: u64,
     /// What leaves no more.
     pub limit: Limit,

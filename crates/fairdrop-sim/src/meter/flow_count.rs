@@ -65,7 +65,7 @@ impl FlowCount {
         self.packet_ns += u128::from(time.ns());
     }
 
-    /// So many waiting packets were drawn for an arrival.
+    /// Counts the waiting packets that were drawn for an arrival.
     #[inline]
     pub fn compare(&mut self, draws: u32) {
         if draws > 0 {

@@ -212,7 +212,7 @@ impl QueueMeter {
         self.audit.arrived(flow, len);
     }
 
-    /// So many waiting packets were drawn and compared with the one that was offered last.
+    /// Counts the waiting packets that were drawn and compared with the one that was offered last.
     #[inline]
     pub fn drew(&mut self, count: u32) {
         self.draws += count;

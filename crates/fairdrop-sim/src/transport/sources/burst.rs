@@ -10,7 +10,7 @@ use serde::Serialize;
 pub const INFO: TransportInfo = TransportInfo {
     name: "burst",
     title: "UDP, bursts",
-    doc: "So many packets back to back, once in a period.",
+    doc: "A number of packets back to back, once in a period.",
     source: "Pan, Prabhakar, Psounis 2001, Front CHOKe",
     backs_off: false,
     fields: [FIELDS, &[], &[]],
