@@ -46,7 +46,7 @@ VERSIONED = dict.fromkeys(("fairdrop_plugin", "fairdrop_plugin_host"), "constant
 # May be other ones in each version; programs compare the versions when they run, and pass the bytes on.
 FREE = {VERSION, SONAME, *VERSIONED.values()}
 
-# A line of the listing: what it is about, and what it says of it.
+# A line of the listing: the name, and its declaration.
 Interface = dict[str, str]
 
 
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def advice(name: str, is_released: bool) -> str:
-    """What is to be done about what breaks."""
+    """Advice where the interface breaks."""
     raised = f"a higher {VERSION.split()[1]}"
     if is_released:
         raised = f"another major version, so that programs ask for another soname, and {raised}"
@@ -152,7 +152,7 @@ def interface_of(header: str) -> Interface:
 
 
 def preprocessed(header: str) -> str:
-    """What a C compiler sees of a header, without what the system's headers have."""
+    """A header after the C preprocessor, without the content of the system's headers."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in SYSTEM.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")

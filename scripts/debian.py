@@ -111,7 +111,7 @@ def package(program: Path, speaks: Path, rust_name: str, version: str, time: int
 
 
 def library_packages(library: c_library.Library, rust_name: str, version: str, time: int, out: Path) -> Iterator[Path]:
-    """Build the packages of the C library: what programs run with, and what they are compiled with."""
+    """Build the packages of the C library: the shared object, and the files to compile programs with."""
     soname = c_library.soname()
     runtime = f"libfairdrop{soname.rpartition('.')[2]}"
     libraries = f"usr/lib/{TRIPLETS[rust_name]}"

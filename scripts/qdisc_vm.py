@@ -222,7 +222,7 @@ class Archive:
         self.parts += [head + b"\0" * (-len(head) % 4), data + b"\0" * (-len(data) % 4)]
 
     def program(self, path: Path, name: str) -> None:
-        """A program or a shared object with what it needs, without what only a debugger reads."""
+        """A program or a shared object with its libraries, without debug information."""
         self.add(name, stat.S_IFREG | 0o755, stripped(path))
         for library in libraries(path):
             self.add(str(library).lstrip("/"), stat.S_IFREG | 0o755, library.read_bytes())

@@ -444,7 +444,7 @@ NO_LIMIT_BPS = 10_000_000_000
 
 
 def measure_throughput(args: argparse.Namespace, here: list[peers.Peer]) -> list[Row]:
-    """What passes of a flood of full packets over packet sockets, in turns, and what it takes."""
+    """The part of a flood of full packets that passes over packet sockets, in turns, and its processor time."""
     rivals: list[peers.Peer] = [peers.Bridge(), *(peer for peer in here if isinstance(peer, peers.Rattan))]
     found: dict[str, list[tuple[float, float]]] = {rival.name: [] for rival in rivals}
     for turn in range(3):

@@ -1,4 +1,4 @@
-"""Senders that want more than their share: what they can vary, what they are after, and the loads that they meet.
+"""Senders that want more than their share: their parameters, their aims, and the loads that they meet.
 
 Each id of an attack sends bursts, evenly through a part ``on`` of each period: with ``on`` = 1 at a constant rate.
 Turns of the ids begin ``spread`` of a period apart in all: 0 is at once, 1 one after another.

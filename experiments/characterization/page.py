@@ -165,7 +165,7 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def tables(rows: Sequence[Row]) -> str:
-    """Disciplines side by side: what each section scores, what parameters change, and every trial."""
+    """Disciplines side by side: scores of each section, effects of parameters, and every trial."""
     lines: list[str] = []
     for board in (*score_boards(rows), scheduler_board(rows)):
         lines += [f"### {board.title}", "", *by_column(board, named=True), ""] if board else []

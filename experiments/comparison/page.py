@@ -19,7 +19,7 @@ from fairdrop.wording.numbers import digits
 
 PERFORMANCE = "reference/performance.md"
 COLLAR = DOCS / "background" / "collar.md"
-# What X21 measures of UDP and of TCP, one of each at most in a test; and what is not in the table.
+# Measures of X21 of UDP and of TCP, one of each at most in a test; and measures left out of the table.
 _UDP = ("udp", "udp_sizes", "udp_two", "udp_three", "udp_chain")
 _OTHERS = {
     "jain": "Jain's index of TCP",

@@ -88,7 +88,7 @@ def options(path: str, seed: int = 1) -> tuple[str, ...]:
 
 
 def play(recording: str, control: str, player: Path = PLAYER) -> list[Row]:
-    """A line for each ACK of a recording: what the kernel and what the simulator's sender did."""
+    """A line for each ACK of a recording: the answers of the kernel and of the simulator's sender."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(recording)
         file.flush()
@@ -237,7 +237,7 @@ def rates(keep: Path | None) -> list[dict[str, Any]]:
 
 
 def sections(counts: str) -> dict[str, str]:
-    """What is generated of the pages, by name, from what is stored."""
+    """The generated parts of the pages, by name, from stored results."""
     rows, rates_, live = (read(file) for file in (STORED, RATES, LIVE))
     of_bbr = [row for row in rows if row["control"] == "bbr"]
     others = [row for row in rows if row["control"] != "bbr"]

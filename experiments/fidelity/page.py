@@ -41,7 +41,7 @@ NAMES = {
     "ward": "WARD",
     "fq_codel": "FQ-CoDel",
 }
-# Column, heading, and what counts as near: a part of what was simulated, or so much of its unit.
+# Column, heading, and the distance that counts as near: a part of the simulated value, or an amount in its unit.
 MEASURES = (
     ("tcp_goodput", "TCP, kb/s", 0.03, 0.0),
     ("udp_goodput", "UDP, kb/s", 0.03, 0.0),

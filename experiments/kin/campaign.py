@@ -34,7 +34,7 @@ _BY_WEIGHT = "[" + ",".join(map(str, WEIGHTS)) + "]"
 
 @dataclass(frozen=True)
 class Table:
-    """What is run, and the columns of what is written: measure, heading."""
+    """The runs, and the columns of the results: measure, heading."""
 
     loads: Callable[[], Iterator[Load]]
     disciplines: tuple[str, ...]
@@ -224,7 +224,7 @@ def _kinds(load: Load) -> dict[str, int]:
 
 
 def judge(load: Load, flows: Sequence[Row], weighted: bool) -> Row:
-    """What kinds of flows have of their max-min share and of the link. Short transfers have what they took."""
+    """Throughput of kinds of flows over their max-min share and over the link; of short transfers the duration."""
     rates: dict[str, list[float]] = {group.name: [] for group in load.groups}
     for row in flows:
         rates[row["group"]].append(row["throughput_bps"])

@@ -53,7 +53,7 @@ def slim(one: Findings) -> dict[str, Any]:
 
 
 def take_over(directory: Path) -> None:
-    """Store what a reproduction found; of ids that it does not have, what is stored stays."""
+    """Store the findings of a reproduction; stored findings of other ids stay."""
     new = {one["id"]: one for one in map(slim, Workspace(directory).all())}
     old = {one["id"]: one for one in json.loads(text_of(STORED))}
     documents = [(old | new)[name] for name in names() if name in old | new]

@@ -20,7 +20,7 @@ from experiments.shares.loads import SETS, Load
 PAGE = DOCS / "background" / "collar.md"
 # Two-sided 95 % of Student's distribution, by degrees of freedom; with more than these, that of 10 is wide enough.
 _STUDENT = (0.0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
-# What the prototype was measured to have: load, what is measured, its figure, and whether more is better.
+# Measurements of the prototype: load, measure, value, and whether more is better.
 _GOALS = (
     ("1 Mb/s, 32 Reno, UDP at 2x", "greedy", 1.06, False),
     ("100 Mb/s, 100 CUBIC, UDP at 2x", "greedy", 1.20, False),

@@ -12,7 +12,7 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison: what was measured beside what should come out, and whether it did."""
+    """One comparison: the measured beside the expected value, and whether they agree."""
 
     name: str
     expected: str

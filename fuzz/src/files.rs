@@ -14,7 +14,7 @@ pub fn paper(data: &[u8]) {
     toml(data, "paper.toml");
 }
 
-/// What is read lies no deeper than the bound, and knows its lines; what is refused is refused with the name of the file.
+/// Values read lie no deeper than the bound, and know their lines; refusals name the file.
 fn toml(data: &[u8], file: &str) {
     let Ok(text) = core::str::from_utf8(data) else { return };
     let lines = 1 + text.matches('\n').count() as u32;

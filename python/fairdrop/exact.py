@@ -72,7 +72,7 @@ def _by_name(entries: Sequence[Any]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """What a person is shown: numbers and texts as they are, of a table or list what it is."""
+    """A value for a message: numbers and texts as they are, a table or list by its kind."""
     if isinstance(value, Mapping):
         return f"(table of {len(value)})"
     return f"(list of {len(value)})" if _is_list(value) else value

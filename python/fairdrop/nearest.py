@@ -33,6 +33,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def choices(name: object, known: Iterable[str]) -> str:
-    """The end of a message that a name is wrong: what was probably meant, and what there is."""
+    """The end of a message that a name is wrong: the name that was probably meant, and the valid ones."""
     names = list(known)
     return f"{did_you_mean(str(name), names)}; valid: {', '.join(names)}"

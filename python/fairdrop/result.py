@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Plots", "Result", "read_document", "read_result"]
 
 MODEL_FILE = "model.json"
-# What was run live, in the folder of what was simulated.
+# The live runs, in the folder of the simulated ones.
 LIVE_FOLDER = "live"
 
 

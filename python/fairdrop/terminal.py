@@ -12,7 +12,7 @@ from typing import TextIO
 
 __all__ = ["CONTROLS", "Stream", "Streams", "fitted", "printable", "redraw", "width"]
 
-# Inside a character class: what a terminal obeys, separators of lines, and marks that reverse what follows (UAX #9).
+# Inside a character class: control characters of terminals, separators of lines, and marks of direction (UAX #9).
 CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _IN_TEXT = re.compile(f"[{CONTROLS}]")
 _IN_LINE = re.compile(f"[{CONTROLS}\t\n]")

@@ -161,7 +161,7 @@ def test_the_header_is_compared_with_the_last_release(monkeypatch: pytest.Monkey
         subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True)
     assert run(more) == "c_abi: interface.txt is not of this header: function fairdrop_more; valid: make c-abi"
     assert run(more, "--write") == "" and run(more) == ""
-    # What was added since the release may go again; what was in it may not, even if the listing agrees.
+    # Additions since the release may go again; members of the release may not, even if the listing agrees.
     assert run(TEXT, "--write") == ""
     fewer = changed((f"enum fairdrop_status {TICK};\n", ""))
     listing.write_text(c_abi.listed(of(fewer)), encoding="utf-8")

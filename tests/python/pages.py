@@ -149,7 +149,7 @@ def trimmed(output: str) -> str:
 class Place:
     """A directory in which a page is followed: it looks like a checkout, and keeps what the page makes.
 
-    Its environment, ``.venv``, holds what ``make demo`` or ``pip install .`` installs, and what the page installs.
+    Its environment, ``.venv``, holds the packages that ``make demo`` or ``pip install .`` and the page install.
     """
 
     def __init__(self, root: Path, directory: Path) -> None:

@@ -16,7 +16,7 @@ ROAD = senders.small(senders.ROADS[0])
 @pytest.mark.parametrize("road", senders.ROADS, ids=lambda road: road.name)
 @pytest.mark.parametrize("goal", senders.GOALS.values(), ids=lambda goal: goal.name)
 def test_attacks_are_valid_scenarios(road: object, goal: object) -> None:
-    """What is known, and the corners of what a search may turn."""
+    """Known attacks, and the corners of a search's parameters."""
     knobs = goal.knobs(road)
     corners = [goal.attack(knobs, tuple([part] * len(knobs))) for part in (0.0, 0.5, 1.0)] if knobs else []
     for one in [*goal.known(road).values(), *corners]:

@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens, nothing is loaded from anywhere, and what script adds does what it should."""
+"""The report in a real browser: it opens, nothing is loaded from anywhere, and the parts added by script work."""
 
 from __future__ import annotations
 

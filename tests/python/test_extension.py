@@ -191,7 +191,7 @@ def test_defaults_may_have_units():
 
 
 class Shares(Discipline):
-    """Drops what is over its share, and what waited longest for it."""
+    """Drops packets over their share, and those that waited longest."""
 
     causes = ("over_share", "oldest")
     seen = 0

@@ -1,4 +1,4 @@
-"""The table of features says only what is so: rows, states, counts, and that what it names exists."""
+"""The table of features is true: rows, states, counts, and the existence of all it names."""
 
 from __future__ import annotations
 

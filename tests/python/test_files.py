@@ -1,4 +1,4 @@
-"""Files that others name: what is no regular file, or has no end, is refused by name, kind and what would be valid."""
+"""Files named by others: one that is not regular, or has no end, is refused by name, kind and valid kinds."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_file_for_each_run(made: Any) -> None:
         file, queue = content(path), run["queues"][0]
         times, found = file["x_values"], file["results"]
         assert times == sorted(set(times)) and all(len(values) == len(times) for values in found.values())
-        # What is on the grid is there, value by value; what is of the window stands at its end.
+        # Series on the grid are there, value by value; values of the window stand at its end.
         at = dict(zip(times, found["qdisc-stats::backlog_pkts"], strict=True))
         assert [at[time] for time in queue["series"]["t_s"]] == queue["series"]["packets"]
         cwnd = run["windows"]["cwnd_packets"]["tcp[1]"]

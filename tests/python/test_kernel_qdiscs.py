@@ -1,4 +1,4 @@
-"""The comparison with the kernel's queue disciplines: what it says where it can't run, and what is stored."""
+"""The comparison with the kernel's queue disciplines: its message where it can't run, and the stored results."""
 
 from __future__ import annotations
 

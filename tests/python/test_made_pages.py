@@ -155,7 +155,7 @@ def double(number: int) -> dict[str, object]:
 
 
 def test_runs_are_made_once(tmp_path: Path) -> None:
-    """Neither what the digest has nor what the file of work has; a line that was cut off is made again."""
+    """Runs in the digest or in the file of work are not made again; a line that was cut off is."""
     digest, work = tmp_path / "d.csv.xz", tmp_path / "results" / "work.csv"
     tasks = [((str(number),), number) for number in (1, 2, 3)]
 

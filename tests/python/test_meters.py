@@ -89,7 +89,7 @@ def test_traces_on_disk(fairdrop, headline, tmp_path):
     assert drops == {cause: packets for cause, packets in queue["drops"].items() if packets}
     assert events["time_ns"].is_sorted()
     assert set(events["flow"].unique()) == {flow["name"] for flow in queue["flows"]}
-    # What arrived can be replayed, and offers what was offered.
+    # Arrivals can be replayed, and offer the same load.
     again = library.replay(folder / "bottleneck.arrivals.pcap", rate="1mbit", disciplines=["droptail"])
     assert again.document["scenario"]["capture"]["packets"] == queue["arrivals"]
     assert again.document["scenario"]["capture"]["bytes"] == queue["total"]["arrived"]["bytes"]

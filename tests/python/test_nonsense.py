@@ -1,4 +1,4 @@
-"""What cannot be meant is refused or warned of, and what a terminal would obey is not passed on to it."""
+"""Nonsensical values are refused or warned of, and control characters are not passed on to terminals."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def code(found):
 
 
 def compare(path, found, texts):
-    """What the cells print is what the notebook shows, or is written into it."""
+    """The notebook shows the output of its cells, or the output is written into it."""
     outputs = [
         [{"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}] if text else []
         for text in texts

@@ -1,4 +1,4 @@
-"""The reference says what the program says, and what the documentation names exists."""
+"""The reference agrees with the program, and everything that the documentation names exists."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def fields() -> list[tuple[str, str]]:
 
 
 def transport_of(name: str) -> dict[str, str]:
-    """What a group needs so that it can have the field ``name``: a transport that has it, and what that requires."""
+    """Fields that a group needs beside the field ``name``: a transport that has it, and its required fields."""
     for transport in fairdrop.catalogue()["transports"]:
         parameters = {parameter["name"]: parameter for parameter in transport["parameters"]}
         if name in parameters:
@@ -59,7 +59,7 @@ def text_with(section: str, name: str, value: str) -> tuple[str, int]:
 
 
 def called(section: str, name: str, value: str) -> str:
-    """What messages call a field: by the group's name, unless that is what is wrong."""
+    """The name of a field in messages: with the group's name, unless that is wrong."""
     if section == "groups.0" and name != "name":
         section = "groups.g"
     return f"{section}.{name}" if section else name

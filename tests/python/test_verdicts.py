@@ -289,7 +289,7 @@ def test_ns2_has_the_times_of_the_sixth_paper(name, tmp_path):
 
 
 def test_traced_runs_have_every_event():
-    """What a trace says of a queue is what the run says of it, and other runs have none."""
+    """A trace agrees with the run's counts of a queue, and other runs have none."""
     with papers_of([EXAMPLES]):
         traced = next(cells(reproduce.definition("rfc2416-c1"), Order()))
         run = simulated(traced, 1)

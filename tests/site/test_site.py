@@ -22,7 +22,7 @@ PAGES = (
 
 
 class Document(HTMLParser):
-    """What a page links to, what it loads, and the places in it."""
+    """The links of a page, the files it loads, and the places in it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

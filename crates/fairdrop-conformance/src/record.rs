@@ -12,7 +12,7 @@ use crate::numbers::Dice;
 use crate::script::{Phase, Sender};
 use crate::{Action, Case, Event, FORMAT, Header, Moment, Outcome, Vector, apply, resolved, stream_name};
 
-/// What the discipline borrows during one event, and what it took and gave back.
+/// The environment of a discipline during one event, with the numbers it drew and the packets it dropped.
 struct Loan<'a> {
     now: Time,
     hosts: &'a BTreeMap<u64, Hosts>,

@@ -1,4 +1,4 @@
-//! What a user-defined queue has of its host: the clock, random numbers, and a place for what it drops.
+//! The host's side of a user-defined queue: the clock, random numbers, and a place for dropped packets.
 //!
 //! It is the same for all of them and is nobody else's during a call, so a discipline is compiled with it, and no call of it goes
 //! through a pointer. The host looks after each call of the queue at what was drawn and dropped.

@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct Fault {
     /// Its name.
     pub part: &'static str,
-    /// What it did, or what its language says of it.
+    /// The error, or the message of the extension's language.
     pub what: String,
     /// Where in its text, as its language says it: empty, or lines that each begin with a line feed.
     pub trace: String,

@@ -197,7 +197,7 @@ impl Guarded {
         }
     }
 
-    /// A value that it decides by is no number, or what it says that waits is not what waits.
+    /// A value that it decides by is no number, or its count of waiting packets is wrong.
     fn out_of_order(&self) -> String {
         if let Some((name, value)) = self.desk.unshowable() {
             return format!("{name} = {value} is not valid among its internals; valid: a finite number");

@@ -40,7 +40,7 @@ pub struct Error {
     pub status: Status,
     /// The parameter concerned, empty when it is none. Ends with NUL.
     pub parameter: [c_char; 32],
-    /// What is wrong and what would be valid, in English. Ends with NUL; cut where it is longer.
+    /// The problem and the valid values, in English. Ends with NUL; cut where it is longer.
     pub message: [c_char; 476],
 }
 

@@ -129,7 +129,7 @@ fn one_by_one(
     (outcomes, victims)
 }
 
-/// What the library reads and writes of a burst, and what it returns.
+/// The fields of a burst that the library reads and writes, and its return value.
 fn at_once(
     decision: *mut Decision,
     packets: &[Packet],

@@ -14,7 +14,7 @@ const NUMBER: u32 = 2;
 const KEY: [u64; 2] = [5, 6];
 const CHANCES_MS: [u64; 5] = [2, 2, 9, 30, 31];
 
-/// What a discipline borrows: a stream for each purpose, and a list for what it drops.
+/// The environment of a discipline: a stream for each purpose, and a list of dropped packets.
 struct World {
     now: Time,
     random: Vec<Philox>,
@@ -146,7 +146,7 @@ impl Slow {
         }
     }
 
-    /// Everything up to and including `until`. Of what is due at once, the transmitter comes first, then what was put down first.
+    /// Everything up to and including `until`. Of events due at once the transmitter's is first, then the oldest.
     fn advance(&mut self, until: Time) {
         loop {
             let held = self.sending.is_none() && self.queue.holds_back();

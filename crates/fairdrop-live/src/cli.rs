@@ -119,7 +119,7 @@ impl QdiscArgs {
     /// Does what the words ask for; the text to print.
     ///
     /// # Errors
-    /// What is wrong with the words, or what the kernel says.
+    /// The problem of the words, or the kernel's error.
     #[cfg(all(feature = "qdisc", not(target_feature = "crt-static")))]
     pub fn run(&self) -> Result<String, String> {
         crate::qdisc::run(&self.words, self.objects.as_deref(), self.verbose)

@@ -16,7 +16,7 @@ use fairdrop::Time;
 /// Why something is not done, or no longer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong, and what would be right.
+    /// The problem, and the remedy.
     pub message: String,
     /// Exit code: 2 for wrong input, 1 for a failure in running.
     pub code: u8,

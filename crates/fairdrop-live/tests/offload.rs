@@ -226,7 +226,7 @@ fn joined_is_taken(router: &Router, packets: &[(Vec<u8>, Option<Unsummed>)], wha
     parts.extend(packets.iter().map(|(packet, _)| &packet[join.payload()..]));
     assert!(
         router.near.borrow_mut().write_left(&header, &parts).unwrap(),
-        "{what}: the kernel refuses what is joined"
+        "{what}: the kernel refuses the joined frame"
     );
     let mut reader = TunReader::new(Arc::clone(&router.far));
     for (packet, left) in packets {
@@ -240,7 +240,7 @@ fn joined_is_taken(router: &Router, packets: &[(Vec<u8>, Option<Unsummed>)], wha
     }
 }
 
-/// Ports without a kernel: what comes is cut, what is handed on is kept.
+/// Ports without a kernel: frames read are cut, frames written are kept.
 struct Kept {
     coming: VecDeque<([u8; 10], Vec<u8>)>,
     whole: Whole,

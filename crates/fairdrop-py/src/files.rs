@@ -159,7 +159,7 @@ fn is_ours(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Removes from `folder` what processes that are gone left of files with these names. What cannot be removed stays.
+/// Removes the temporary files with these names that dead processes left in `folder`. Files that cannot be removed stay.
 pub fn sweep(folder: &Path, ours: impl Fn(&str) -> bool) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {
@@ -289,7 +289,7 @@ impl Drop for Staged {
     }
 }
 
-/// An empty folder beside `target`, in which what is to stand there is made. Removes what was left of such folders.
+/// An empty folder beside `target`, to make its content in. Removes such folders that were left behind.
 pub fn folder_beside(target: &Path) -> Result<PathBuf, FileError> {
     sweep_beside(target);
     let path = temporary(target);

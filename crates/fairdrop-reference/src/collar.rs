@@ -22,7 +22,7 @@ pub enum Part {
     Limit,
     /// The base probability.
     Base,
-    /// What makes the base probability fall by what a flow sends: it falls on all alike.
+    /// The scaling of the base probability by a flow's load: without it all flows have the same.
     ByShare,
     /// How the limit is loosened where little is dropped.
     Slack,

@@ -16,7 +16,7 @@ pub type Drops = Vec<(Packet<u32>, DropCause)>;
 /// The drops of an arrival; an error where what the library did cannot be right.
 pub type Decided = Result<Drops, String>;
 
-/// What the transmitter gets, and what is dropped before that.
+/// The packet that the transmitter gets, and the packets dropped before it.
 pub type Departure = Result<(Drops, Option<Packet<u32>>), String>;
 
 /// A packet that arrives, at a time in nanoseconds.

@@ -3,7 +3,7 @@
 use crate::scenario::Scenario;
 
 /// Plays `recording` against the sender of `transport` with `era = "linux"` and `settings` (`field=value`). Returns, as CSV, a line
-/// for each ACK: what the kernel and what the sender sent after it, and how each was then.
+/// for each ACK: the segments that the kernel and the sender sent after it, and the state of each then.
 ///
 /// # Errors
 ///

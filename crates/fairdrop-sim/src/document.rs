@@ -1,4 +1,4 @@
-//! The result document: what was run, then what each run found.
+//! The result document: the scenario, then the results of each run.
 //!
 //! ```
 //! use fairdrop_sim::document::{SCHEMA, head, render};

@@ -96,7 +96,7 @@ impl<'s> Network<'s> {
     }
 }
 
-/// What an open-loop source of a scenario sends: when, and what.
+/// The packets of an open-loop source of a scenario, with their times.
 #[derive(Debug)]
 pub struct Datagrams<'s> {
     source: Source<'s>,

@@ -108,7 +108,7 @@ fn last_arrival(capture: &Capture, config: &ReplayConfig) -> Result<Time, Replay
     let end = Time::from_ns(end as u64);
     let largest = capture.arrivals.iter().map(|arrival| arrival.wire_len).max().unwrap_or(0);
     let limit = config.queue.limit;
-    // What waits at the end, what is on the wire, and one more for what is rounded.
+    // Packets that wait at the end, packets on the wire, and one more for rounding.
     let bytes = u128::from(capture.wire_bytes()).min((u128::from(limit) + 2) * u128::from(largest));
     let drain_ns = bytes * 8_000_000_000 / u128::from(rate_bps.max(1));
     if u128::from(end.ns()) + drain_ns > u128::from(LATEST.ns()) {

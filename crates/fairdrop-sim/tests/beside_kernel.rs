@@ -18,7 +18,7 @@ fn play(transport: &str, recording: &str) -> Vec<Vec<String>> {
     table.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
 }
 
-/// What the kernel, and what the simulator's sender sent after each ACK.
+/// The segments that the kernel and the simulator's sender sent after each ACK.
 fn sent(transport: &str, recording: &str) -> Vec<(String, String)> {
     play(transport, recording).into_iter().map(|row| (row[3].clone(), row[4].clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! CAKE end to end: hosts share the link before their flows do, and what sends little does not wait for what sends much.
+//! CAKE end to end: hosts share the link before their flows do, and sparse flows do not wait for bulk flows.
 
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, RunResult, simulate};

@@ -411,7 +411,7 @@ fn watched(patience: Duration, control: &Control, work: impl Fn(&Control) -> Out
     })
 }
 
-/// What is wrong with a case, or what became of it.
+/// The fault of a case, or its outcome.
 fn tried(
     case: u32,
     by_time: bool,

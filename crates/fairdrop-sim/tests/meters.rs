@@ -1,4 +1,4 @@
-//! What is measured, against cases computed by hand and against what must add up.
+//! Measures against cases computed by hand, and against sums that must agree.
 
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Amount, Control, End, LinkStats, QueueResult, RunResult, VelocityResult, simulate};

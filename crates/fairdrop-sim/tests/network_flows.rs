@@ -117,7 +117,7 @@ fn two_congested_links_in_a_row() {
     let first_loss = (4e5 - throughput(&result, 0, "long[0]")) / 4e5;
     assert!((first_loss - 1.0 / 6.0).abs() < 0.03, "1.2 Mb/s meet 1 Mb/s: {first_loss}");
 
-    // What leaves after the first link loses there only, by overflow; what joins, at the second only, by RED.
+    // Flows that leave after the first link lose there only, by overflow; flows that join, at the second only, by RED.
     let (leaves, joins) = (of("leaves"), of("joins"));
     assert_eq!(leaves.throughput_bps, throughput(&result, 0, "leaves[0]"));
     assert_eq!(leaves.drops.total(), leaves.drops.known[0]);

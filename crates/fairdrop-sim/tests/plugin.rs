@@ -396,7 +396,7 @@ fn an_object_for_another_machine_is_refused() {
     assert!(why.starts_with("it is no shared object for this machine (") && why.contains("ELF"), "{why}");
 }
 
-/// What a plug-in does with packets is watched as everything else is, and what it says ends the run.
+/// A plug-in's use of packets is checked as that of other extensions, and an error that it reports ends the run.
 #[test]
 fn mistakes_of_a_plug_in_end_the_run() {
     let early = "return draw < p_a ? FAIRDROP_CAUSE_RED_EARLY : FAIRDROP_CAUSE_OVERFLOW;";

@@ -37,7 +37,7 @@ fn run(text: &str, settings: &[&str]) -> RunResult {
         .expect("nothing stops this run")
 }
 
-/// What a group has, over what it would have if all flows had the same.
+/// A group's throughput over that with equal shares of all flows.
 fn over_its_share(run: &RunResult, group: &str) -> f64 {
     let flows = |of: &dyn Fn(&str) -> bool| run.flows.iter().filter(|flow| of(&flow.group)).count() as f64;
     let has = run.groups.iter().find(|g| g.name == group).map_or(f64::NAN, |g| g.sums.share);

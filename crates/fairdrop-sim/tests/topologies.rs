@@ -128,7 +128,7 @@ fn rates_follow_their_schedule() {
     assert!(queue.arrivals >= queue.departures + queue.drops.total());
 }
 
-/// Whole nanoseconds or not: what leaves is what the rates allow.
+/// Whole nanoseconds or not: throughput is that of the rates.
 #[test]
 fn odd_rates_lose_no_time() {
     let steps: Vec<_> = (1..100).map(|i| format!("[\"{}ms\", {}]", 100 * i, 700_001 + 7919 * i)).collect();

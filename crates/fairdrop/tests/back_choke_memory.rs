@@ -4,7 +4,7 @@ use fairdrop::DropCause::Memory;
 use fairdrop::{AnyParams, BackChokeMemoryParams};
 use fairdrop_reference::eighths::{eighths, filled};
 
-/// What was admitted below `min_th` is not remembered, and what was remembered is forgotten there.
+/// Packets admitted below `min_th` are not remembered, and the memory is cleared there.
 #[test]
 fn the_memory_is_of_congestion_only() {
     let remembering = BackChokeMemoryParams { red: eighths(), memory: 3 };

@@ -79,7 +79,8 @@ fn errors_name_the_parameter() {
     assert_eq!(refused(CebinaeParams { rate_bps: 0, ..simple() }), "rate_bps");
 }
 
-/// One group may have what the link sends in two rounds; what it counts, drops as well, goes with the rounds.
+/// One group may have as many bytes as the link sends in two rounds; each round takes a round's bytes off the count, which
+/// includes dropped packets.
 #[test]
 fn a_group_has_two_rounds_of_bytes() {
     let mut link = blocked(simple());

@@ -1,4 +1,4 @@
-//! Parameters by name: what the tables of every discipline say is what `set` stores and `validate` checks.
+//! Parameters by name: `set` stores and `validate` checks the values of every discipline's table.
 
 use fairdrop::{
     AnyParams, CATALOGUE, Candidates, ChokeParams, CsfqParams, DisciplineInfo, FqParams, Kind, ParamSpec,
@@ -70,7 +70,7 @@ fn each_name_stores_its_own_parameter() {
             for (i, params) in stored.iter().enumerate() {
                 assert!(!stored[i + 1..].contains(params), "{}.{}: {params:?} twice", info.name, spec.name);
             }
-            // What another name of the discipline stores is never what this one stores.
+            // Another name of the discipline never stores the same field.
             let changed: Vec<AnyParams> = stored.into_iter().filter(|params| *params != before).collect();
             if spec.alias.is_some() {
                 continue;
@@ -171,7 +171,7 @@ fn shared_parameters_have_the_name_of_their_owner() {
     }
 }
 
-/// Ends of a range that are refused with the other parameters at their defaults: what is above what.
+/// Ends of a range that are refused with the other parameters at their defaults, as one must be above another.
 const REFUSED_ENDS: [(&str, &str); 13] = [
     ("red.min_th = inf", "min_th"),
     ("red.max_th = 0", "max_th"),

@@ -75,7 +75,7 @@ class Bench:
 
     def trials(self, load: Load, settings: Sequence[Setting], seeds: int, trips: int, first: int) -> list[list[Trial]]:
         """By setting and seed. Raises InterruptedTrialsError, or ValueError for runs that failed."""
-        # What DropTail uses of the link is what others are measured against.
+        # Others are measured against DropTail's use of the link.
         reference = settings_of("droptail", load.link, load.profile)[0]
         every = list(dict.fromkeys([*settings, reference]))
         scenario = load.scenario(trips).with_settings(f"seed={first}")

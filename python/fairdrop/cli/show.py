@@ -194,7 +194,7 @@ def _problems(result: Result, prefix: str) -> list[str]:
 
 
 def _side_by_side(result: Result) -> list[str]:
-    """What was simulated, what was live, and the difference with its interval."""
+    """The simulated and the live value, and the difference with its interval."""
     if result.live is None:
         return []
     lines = [

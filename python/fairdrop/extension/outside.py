@@ -44,7 +44,7 @@ def warnings(class_: type[Any], base: type[Any], name: str) -> list[str]:
 
 
 def _calls(what: Any, seen: set[Any]) -> Iterator[tuple[int, str, str]]:
-    """Line, text, and what would do instead, of each call in a class or function and in what it uses of its file."""
+    """Line, text and replacement of each call to outside, in a class or function and the code that it uses."""
     seen.add(what)
     try:
         lines, first = inspect.getsourcelines(what)
@@ -85,7 +85,7 @@ def _instead(call: ast.Call, names: dict[str, Any]) -> str:
 
 
 def _resolved(node: ast.expr, names: dict[str, Any]) -> tuple[Any, list[str]]:
-    """What a dotted name stands for now, and the modules on the way; None for what only a run knows."""
+    """The object that a dotted name stands for now, and the modules on the way; None where only a run knows it."""
     if isinstance(node, ast.Name):
         found = names.get(node.id)
         owner = getattr(getattr(found, "__self__", None), "__module__", None) or getattr(found, "__module__", None)

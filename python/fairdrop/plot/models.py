@@ -34,7 +34,7 @@ def draw(document: Mapping[str, Any], size: Size) -> Figure:
 
 
 def _rates(document: Mapping[str, Any], size: Size) -> Figure:
-    """What each flow sends and what becomes of it, joined by a line."""
+    """The sent and the delivered rate of each flow, joined by a line."""
     arrives: Sequence[float] = document["rates"]
     gets: Sequence[float] | None = document["goodput"]
     what = "goodput"

@@ -8,7 +8,7 @@ from fairdrop.document import Document, disciplines, seeds
 
 
 def rerun_command(document: Document) -> str:
-    """A shell command; what the document says of itself goes before what can be guessed."""
+    """A shell command; the document's own goes before a derived one."""
     command = document.command
     if isinstance(command, list) and command:
         return shlex.join(str(word) for word in command)

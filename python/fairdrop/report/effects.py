@@ -100,7 +100,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Effects:
-    """Of a document: the senders it is about, what is fair, and what each discipline does, the best first."""
+    """Of a document: the senders it is about, the fair shares, and the effects of each discipline, the best first."""
 
     subject: Subject | None
     fair: FairShares
@@ -120,7 +120,7 @@ def effects(document: Document) -> Effects:
     subject = subject_of(document, flows, fair)
     parties = _Parties(flows, fair, subject)
     used = {name: _used(runs_of(document, name)) for name in disciplines(document)}
-    # What finite transfers could offer is not known, so that the busiest link says what was possible.
+    # The load that finite transfers could offer is not known; the busiest link bounds it.
     known = fair.possible >= 1.0 or not any(flow.responsive for flow in flows)
     possible = fair.possible if known else min(fair.possible, max((one.mean for one in used.values()), default=0.0))
     found = [_effect(document, name, parties, one, possible) for name, one in used.items()]
@@ -185,7 +185,7 @@ def _effect(document: Document, discipline: str, parties: _Parties, used: Estima
 
 
 def _ratio(taken: Sequence[Mapping[str, float]], fair: Mapping[str, float]) -> Estimate | None:
-    """What flows take together over what is fair; None where nothing is."""
+    """Throughput of flows together over their fair share; None where that is 0."""
     whole = sum(fair.values())
     if whole <= 0:
         return None

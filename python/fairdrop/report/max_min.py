@@ -205,7 +205,7 @@ def _capacities(document: Document) -> tuple[str, dict[str, float]]:
 
 
 def _carried(found: Sequence[Run]) -> float:
-    """What a link whose rate changes could carry: what it did in its busiest run, over how busy it was."""
+    """The capacity of a link whose rate changes: its throughput in its busiest run, over its utilisation there."""
     busiest = max(found, key=lambda run: float(run.utilisation or 0))
     carried = sum(link_fraction(bps, busiest) for bps in crossing_throughput(busiest).values())
     return carried / busiest.utilisation if carried > 0 and busiest.utilisation else 1.0

@@ -84,7 +84,7 @@ def rows_by_discipline(document: Document) -> list[tuple[str, list[Row]]]:
 
 
 def live_table(document: Document) -> Table | None:
-    """What was simulated beside what was live; None when nothing was."""
+    """Simulated beside live values; None without live runs."""
     live = document.live
     if live is None:
         return None
@@ -152,7 +152,7 @@ MODELLED = "choke"
 
 
 def theory_table(document: Document) -> Table | None:
-    """What the model says of CHOKe beside what was measured; None without a model or without such runs."""
+    """The model of CHOKe beside the measurement; None without a model or without such runs."""
     model, measured = document.model, runs_of(document, MODELLED)
     if not model or not measured:
         return None

@@ -99,7 +99,7 @@ class _Runs:
         return Found(found, judged, bearing, look, mutants, self._settled(found, bearing, look, seeds))
 
     def _settled(self, found: Measured, bearing: str | None, look: Look, seeds: int) -> dict[str, Any]:
-        """What had not settled under the reading that decides; and what the claims come to after a longer warm-up."""
+        """Series that had not settled under the reading that decides, and the claims after a longer warm-up."""
         deciding = next(one for one in readings(self.definition) if one.name == (bearing or BASE.name))
         slow = [one for one in found.moved if one.reading == deciding.name]
         document: dict[str, Any] = {"asked": found.settling, "unsettled": plain(found.moved), "longer": None}

@@ -1,4 +1,4 @@
-"""Edges of the models: what is no answer is never returned, what is no input is refused in a sentence."""
+"""Edges of the models: no invalid answer is returned, and invalid input is refused in a sentence."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def log(rng, low, high):
 
 
 def odd(rng, value):
-    """Now and then what somebody types to see what happens."""
+    """Now and then an odd value, as a curious user types it."""
     return rng.choice([0.0, 1e-12, 1.0, 1e6, 1e12]) if rng.random() < 0.02 else value
 
 
@@ -370,7 +370,7 @@ def survival_on(eq, routed, k, name):
 
 
 def a_transient(rng):
-    """A short start from an empty queue: what entered is there or has left, and the link sends what it can."""
+    """A short start from an empty queue: packets that entered wait or have left, and the link sends all it can."""
     given, capacity = link(rng), log(rng, 10, 1e4)
     red = Red(given["min_th"], given["max_th"], given["max_p"], given["jump"])
     some = []

@@ -240,7 +240,7 @@ pub(super) fn fq_pie() -> Vec<Case> {
     ]
 }
 
-/// What arrivals are spared by, and what ends that.
+/// The conditions that spare arrivals, and their ends.
 fn pie_bounds() -> Vec<Case> {
     let of = quick_pie;
     // No bound on the step, and a probability of 1 within a few updates.

@@ -183,7 +183,7 @@ pub fn pair(count: Count) -> (u64, u64) {
     (count.packets, count.bytes)
 }
 
-/// What arrived is what left, was dropped or waits.
+/// Every packet that arrived has left, was dropped or waits.
 pub fn assert_balance(stats: &Counters, backlog: Count) {
     assert_eq!(
         (stats.arrived.packets, stats.arrived.bytes),

@@ -15,7 +15,7 @@ fn both_directions_with_a_queue_for_both_and_one_of_its_own() -> Result<(), Box<
     assert_eq!((up.classes[46], up.classes[0], up.channel.delay), (1, 0, Time::from_ns(20_000_000)));
     assert_eq!((down.queue.discipline, down.queue.limit, down.channel.loss), ("red", 300, 0.01));
     assert_eq!(down.channel.impairments.jitter, Time::from_ns(2_000_000));
-    assert_eq!(up.buffers, 60 + 5 + 128, "what waits, what is under way, and some");
+    assert_eq!(up.buffers, 60 + 5 + 128, "waiting packets, packets under way, and spare ones");
     Ok(())
 }
 

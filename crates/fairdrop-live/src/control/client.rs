@@ -111,7 +111,7 @@ pub fn ctl(args: &CtlArgs) -> Result<String, String> {
     })
 }
 
-/// What is wrong, and what would be valid.
+/// The problem, and the valid values.
 fn ask(path: &Path, request: &Request) -> Result<Value, String> {
     let mut stream = UnixStream::connect(path).map_err(|error| refused(path, &error))?;
     let mut talk = || {

@@ -63,7 +63,7 @@ pub fn become_root() -> Result<(), LabError> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1")).map_err(refused)
 }
 
-/// What a side has ready: its device, and what wakes its thread.
+/// A side that is ready: its device, and the waker of its thread.
 type Ready = Result<(OwnedFd, Arc<Waker>), LabError>;
 
 /// Runs `scenario` live under `seed`, which takes as long as the scenario lasts. `None` when it was interrupted.

@@ -76,7 +76,7 @@ fn configure(commands: &str) -> Result<(), LabError> {
 pub fn lost_at_device() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(TUN)?.strip_prefix(':'));
-    // Bytes, packets, errors, drops of what is received; the same of what is sent.
+    // Bytes, packets, errors and drops of receiving; the same of sending.
     let columns: Vec<u64> = line.unwrap_or_default().split_whitespace().flat_map(str::parse).collect();
     columns.get(11).copied().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! The two sides of a TUN device: what is read is cut to packets, what is written may stand for many.
+//! The two sides of a TUN device: frames read are cut to packets, frames written may stand for many.
 
 use crate::frame::{Join, Unsummed, VNET_HEADER, Whole};
 use crate::host::{Received, SHORTEST_SLEEP};

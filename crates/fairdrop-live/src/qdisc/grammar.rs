@@ -58,7 +58,7 @@ impl Request {
     /// The request in these words.
     ///
     /// # Errors
-    /// What is wrong, and what is valid.
+    /// The problem, and the valid values.
     pub fn parse(words: &[String]) -> Result<Self, String> {
         let mut flags: Vec<&str> =
             words.iter().map(String::as_str).filter(|word| word.starts_with('-')).collect();

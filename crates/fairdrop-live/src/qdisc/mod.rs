@@ -27,10 +27,10 @@ use std::path::{Path, PathBuf};
 /// Where object files are looked for.
 const FOLDERS: [&str; 3] = ["/usr/lib/fairdrop/bpf", "/usr/local/lib/fairdrop/bpf", "build/bpf"];
 
-/// Does what the words ask for; what there is to print.
+/// Carries out the words; returns the text to print.
 ///
 /// # Errors
-/// What is wrong with the words, or what the kernel says.
+/// The problem of the words, or the kernel's error.
 pub fn run(words: &[String], objects: Option<&Path>, is_loud: bool) -> Result<String, String> {
     match Request::parse(words)? {
         Request::Put { action, place, kind, options } => {

@@ -1,4 +1,4 @@
-//! What arrived, what left, and what was dropped and why, as a pcapng file.
+//! Arrivals, departures and drops with their causes, as a pcapng file.
 //!
 //! The loop puts records into a ring of bytes that never grows; a thread of its own writes them. When the disk is slow the ring
 //! is full, and records are left out and counted: never packets.

@@ -219,7 +219,7 @@ pub fn known_to_python<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     Python::attach(|py| py.detach(work))
 }
 
-/// What scenarios may name: `known`, and what `load` gives for the path of a file.
+/// The extensions that scenarios may name: `known`, and those that `load` gives for the path of a file.
 pub fn extensions(py: Python<'_>, known: &[Py<Extension>], load: Option<Py<PyAny>>) -> PyResult<Extensions> {
     let mut extensions = Extensions::default();
     for extension in known {

@@ -1,4 +1,4 @@
-//! Packets at their ends: what sources and sinks of TCP send, and what reaches them.
+//! Packets at their ends: sent by sources and sinks of TCP, and received by them.
 
 use super::Engine;
 use super::conservation::Fate;
@@ -44,7 +44,7 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
-    /// What a packet that reaches its sender carries apart: what its timestamp says, and what it says of marks.
+    /// Timestamp and accurate feedback of a packet that reaches its sender.
     #[inline(never)]
     fn options_of(&self, handle: u32, group: u16) -> (Option<Time>, Option<Feedback>) {
         let Some(config) = self.flows.tcp_config(group) else { return (None, None) };

@@ -51,7 +51,7 @@ pub enum Notice {
         at: Time,
         /// Its flow number, the next.
         flow: u32,
-        /// What it sends, in bytes on the wire without what `header` adds.
+        /// Bytes that it sends on the wire, less those that `header` adds.
         bytes: u64,
     },
 }

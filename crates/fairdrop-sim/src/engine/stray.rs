@@ -62,11 +62,11 @@ fn on_link(scenario: &Scenario, link: u32, lost: &BTreeMap<u16, u64>) -> String 
 fn at_host(group: &Group, backward: bool, last: bool, packets: u64) -> String {
     let (name, access) = (&group.name, group.access_rate_bps.unwrap_or(u64::MAX));
     let field = format!("groups.{name}.access_rate = {}", rate_in_words(access));
-    let lost = count_grouped(packets, if backward { "ACK" } else { "packet" });
+    let number = count_grouped(packets, if backward { "ACK" } else { "packet" });
     let peak = group.transport.peak_bps(group.packet_size).unwrap_or(0.0) as u64;
     if (backward, last) == (false, false) && peak > access {
         let sends = rate_in_words(peak);
-        return format!("{field} is below the {sends} that {name} sends: {lost} lost before the queue");
+        return format!("{field} is below the {sends} that {name} sends: {number} lost before the queue");
     }
     let place = match (backward, last) {
         (false, false) => "before the queue, on the own links of its sources",
@@ -75,5 +75,5 @@ fn at_host(group: &Group, backward: bool, last: bool, packets: u64) -> String {
         (true, true) => "on the own links of its sources",
     };
     let held = grouped(PLAIN_LIMIT.into());
-    format!("{field} lets {name} lose {lost} {place}, which hold {held} packets each")
+    format!("{field} lets {name} lose {number} {place}, which hold {held} packets each")
 }

@@ -439,7 +439,7 @@ impl QueueMeter {
         self.count_wait(now, waiting).held.add(waiting.len);
     }
 
-    /// In builds with debug assertions, when the window is closed: what follows from other counters is what was counted.
+    /// In builds with debug assertions, when the window is closed: values derived from other counters equal those counted.
     pub fn check_closed(&self) {
         self.audit.check_closed(&self.flows, self.in_transmission);
     }

@@ -331,7 +331,7 @@ fn as_map<S: Serializer, V: Serialize>(pairs: &[(String, V)], serializer: S) -> 
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
-/// What is known of a queue besides what its meter saw.
+/// Facts of a queue beside its meter's.
 pub(crate) struct QueueFacts<'a> {
     pub name: &'a str,
     pub discipline: &'static str,

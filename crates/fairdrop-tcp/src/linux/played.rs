@@ -270,7 +270,7 @@ impl Played<'_> {
             if !is_due && rest.is_none() {
                 return fired;
             }
-            // What the kernel has sent may be what its timer made it send earlier.
+            // The kernel may have sent this earlier, on its timer.
             let at = if is_due { deadline } else { rest.unwrap_or(deadline) };
             if deadline == Time::NEVER || deadline > at.after(GRANULARITY) {
                 return fired;

@@ -1,4 +1,4 @@
-//! The contract of congestion controls: what is declared, and what a control does that leaves everything out.
+//! The contract of congestion controls: its declarations, and a control that leaves all optional methods out.
 
 use super::super::congestion::{AckEvent, CongestionControl, Control, LossEvent, Window};
 use super::super::infos;

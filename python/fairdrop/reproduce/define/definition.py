@@ -1,4 +1,4 @@
-"""What a figure, table or claim of a paper is: set-up, what is varied, what is measured, what was published."""
+"""A figure, table or claim of a paper: set-up, varied parameters, measures and published values."""
 
 from __future__ import annotations
 

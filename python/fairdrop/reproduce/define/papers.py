@@ -126,7 +126,7 @@ def paper_text(name: str) -> tuple[str, str]:
 
 
 def findings_text() -> tuple[str, str]:
-    """What was found across the papers, and what messages call its file."""
+    """The file of findings across the papers: its text, and its name in messages."""
     return (package() / "findings.toml").read_text(encoding="utf-8"), "papers/findings.toml"
 
 

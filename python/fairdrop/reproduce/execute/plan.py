@@ -25,7 +25,7 @@ SAMPLES = 401
 #: A scheme, and where its set-up is.
 Place = tuple[str, tuple[tuple[str, Any], ...]]
 BASE = Reading(BASE_READING, "as decided", ())
-#: What the papers compare their schemes with, and what takes the place of these to see whether a claim is about them.
+#: Disciplines that the papers compare their schemes with. They also replace the schemes, to test the claims.
 YARDSTICKS = ("red", "droptail")
 
 

@@ -1,4 +1,4 @@
-"""What leads the page: findings and errata. Their sentences are written; what proves them is measured beside them."""
+"""The head of the page: findings and errata. Their sentences are written by hand, their proofs measured."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def apart_of(point: Mapping[str, Any]) -> str:
 
 
 def tried_table(found: Findings) -> list[dict[str, Any]]:
-    """A row per reading that was run: what it changes, whether the text admits it, and what each claim comes to."""
+    """A row per reading that was run: its change, whether the text admits it, and the verdict on each claim."""
     claims = [claim for claim in found.document["claims"] if claim["tried"]]
     rows = []
     for reading in found.definition.readings:

@@ -1,4 +1,4 @@
-//! What sources send, what sinks make of it, and the timers of TCP.
+//! Sources, sinks and their answers, and the timers of TCP.
 
 use super::Flows;
 use super::open_flow::NextOfSource;
@@ -64,7 +64,7 @@ impl Flows<'_> {
         self.hosts[usize::from(group)].reports_more
     }
 
-    /// What an ACK sent now says of what came out of order, where SACK is spoken.
+    /// The SACK blocks of an ACK sent now, where SACK is on.
     pub fn blocks(&mut self, flow: u32, config: &TcpConfig) -> Option<Blocks> {
         let receiver = &mut self.sinks[flow as usize].receiver;
         if config.acknowledges_as_linux() {

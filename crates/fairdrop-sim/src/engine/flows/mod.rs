@@ -75,7 +75,7 @@ pub struct Flows<'s> {
     outside: bool,
     /// Sees what goes wrong in user-defined congestion controls.
     witness: Witness,
-    /// By group, what queues take its flows for; empty where they are all what they are.
+    /// By group, how queues see its flows where that differs from the flows themselves; empty where it never does.
     seen_as: Vec<Option<SeenAs>>,
     changes_looks: bool,
 }

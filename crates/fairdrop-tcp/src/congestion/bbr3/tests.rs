@@ -74,7 +74,7 @@ fn in_flight_when_losses_cross_the_threshold() {
     assert_eq!((bbr.state, bbr.undo.state, bbr.probe.is_sample), (State::Down, Some(State::Up), false));
 }
 
-/// Section 5.5.10.3: what was delivered in the last round trip, but not below 0.7 of what was.
+/// Section 5.5.10.3: the amount delivered in the last round trip, but not below 0.7 of the previous bound.
 #[test]
 fn losses_lower_the_short_term_once_a_round_trip() {
     let (mut bbr, mut window) = established();
