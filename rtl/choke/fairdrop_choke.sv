@@ -704,6 +704,9 @@ module fairdrop_choke #(
         end
     end
 
+`ifdef FAIRDROP_FORMAL
+`include "choke_lists.svh"
+`endif
 `ifdef FAIRDROP_PROPERTIES
 `include "choke_properties.svh"
 `endif

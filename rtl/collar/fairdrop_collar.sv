@@ -809,4 +809,8 @@ module fairdrop_collar #(
             m_axis_decision_tvalid <= 1'b0;
         end
     end
+
+`ifdef FAIRDROP_PROPERTIES
+`include "collar_properties.svh"
+`endif
 endmodule

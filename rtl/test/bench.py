@@ -4,7 +4,7 @@ from cocotb.triggers import FallingEdge, Timer
 from registers import CAUSES, EVENTS, READINGS
 
 # More clocks than any command takes: the core is stuck.
-STUCK = 20_000
+STUCK = 200_000
 
 
 class Bench:

@@ -82,7 +82,7 @@ def main():
             files.append(directory / source.name)
             files[-1].write_text(text, encoding="utf-8")
         if name == "collar":
-            program = collar.build(directory / "build", files)
+            program = collar.build(directory / "build", files, properties=True)
         else:
             program = build(name, SHAPES[name], directory / "build", properties=True, files=files)
         ran = subprocess.run([program, "60000", "1"], capture_output=True, text=True, check=False)

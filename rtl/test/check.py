@@ -14,7 +14,7 @@ TEST = RTL / "test"
 PACKAGES = {"iverilog": "iverilog", "verilator": "verilator", "g++": "g++", "make": "make"}
 
 
-SYNTHESIS = {"yosys": "yosys", "nextpnr-ice40": "nextpnr-ice40"}
+SYNTHESIS = {"yosys": "yosys", "nextpnr-ice40": "nextpnr-ice40", "z3": "z3"}
 
 
 def missing(programs):
@@ -66,7 +66,12 @@ def main():
     )
     if options.all:
         step("properties of the lists under random packets", [*random, "--packets", 20_000, "--properties"])
+        step(
+            "properties of COLLAR's memories under random packets",
+            [python, TEST / "collar.py", "--packets", 100_000, "--properties"],
+        )
         step("10,000 random packets under Icarus Verilog", [python, TEST / "recorded.py", "--packets", 10_000])
+        step("lists of CHOKe, proved", [python, RTL / "formal" / "prove.py", "--forms"])
         step("wrong forms are noticed", [python, TEST / "broken.py"])
         step("timing diagram", [python, TEST / "waves.py"])
         step("cost", [python, RTL / "cost" / "cost.py"])

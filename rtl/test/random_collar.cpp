@@ -1,7 +1,9 @@
 // Random packets, parameters and random numbers to `collar_integer` of the library and to its core, by turns: every decision and its
 // cause has to be the same, and at the end of each episode the counters.
 //
-//     random_collar PACKETS SEED
+//     random_collar PACKETS SEED [FOLDER]
+//
+// With a folder, each episode is written to it in the format of the conformance vectors, for other simulators.
 
 #include <algorithm>
 #include <cinttypes>
@@ -16,6 +18,7 @@
 #include <verilated.h>
 
 #include "Vcore.h"
+#include "harness.h"
 
 namespace {
 
@@ -29,25 +32,6 @@ constexpr fairdrop_cause kCause[kCauses] = {FAIRDROP_CAUSE_OVERFLOW, FAIRDROP_CA
                                             FAIRDROP_CAUSE_PIE};
 const char *const kName[kCauses] = {"overflow", "filter", "memory", "pie"};
 
-[[noreturn]] void fail(const std::string &what) {
-    std::fprintf(stderr, "not equal: %s\n", what.c_str());
-    std::exit(1);
-}
-
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-struct Random {
-    uint64_t state;
-    uint64_t next() {
-        uint64_t z = state += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    uint32_t below(uint32_t bound) { return static_cast<uint32_t>((next() >> 32) * bound >> 32); }
-    bool chance(uint32_t percent) { return below(100) < percent; }
-    template <typename T> T of(std::initializer_list<T> values) { return values.begin()[below(values.size())]; }
-};
-
 // COLLAR's id of a flow under a key of zeros: the constants are SipHash-2-4 of the bytes 0, 1 and 2, the last two made odd.
 uint32_t id_of(uint64_t flow) {
     const auto wide = static_cast<unsigned __int128>(flow ^ 0x8b5a0baa49fbc58d) * 0x667dd5401e6fd801;
@@ -57,7 +41,7 @@ uint32_t id_of(uint64_t flow) {
 
 // The library's parameters, and the registers that mean the same.
 struct Setting {
-    std::string described;
+    std::string described, header;
     fairdrop_params params;
     uint32_t words[18] = {};
     unsigned flows = 1, limit = 1;
@@ -75,6 +59,9 @@ struct Setting {
         const unsigned ids = 128u << random.below(CORE_IDS_BITS - 6), sets = 1 + random.below(1u << CORE_SETS_BITS);
         const unsigned share = random.of({58982u, 32768u, 65536u});
         const bool ecn = random.chance(60);
+        const auto head = [this](const char *name, const std::string &value) {
+            header += (header.empty() ? "" : ", ") + ("{\"owner\": \"collar\", \"name\": \"" + std::string(name) + "\", \"value\": " + value + "}");
+        };
         set("limit", std::to_string(limit) + "p");
         set("target", std::to_string(target) + "ns");
         set("span", std::to_string(span) + "ns");
@@ -84,6 +71,12 @@ struct Setting {
         std::snprintf(text, sizeof text, "%.17g", share / 65536.0);
         set("share", text);
         set("ecn", ecn ? "true" : "false");
+        head("target", std::to_string(target) + "e-9");
+        head("span", std::to_string(span) + "e-9");
+        head("ids", std::to_string(ids));
+        head("sets", std::to_string(sets));
+        head("share", text);
+        head("ecn", ecn ? "true" : "false");
         flows = random.of({3u, 12u, 40u, 400u});
         const uint64_t per_span = (UINT64_C(1) << 63) / span;
         words[0] = 1 | uint32_t{ecn} << 4;
@@ -240,7 +233,28 @@ struct Episode {
     Library &library;
     Core &core;
     Total &total;
-    uint64_t now_ns = 0, waiting = 0;
+    uint64_t now_ns = 0, waiting = 0, number = 0, events = 0;
+    std::FILE *record = nullptr;
+
+    // The event's line: what arrived or left, the random numbers, and what the library did.
+    void write_event(const std::string &of_type, const std::string &numbers, const std::string &outcome) {
+        std::string internals;
+        fairdrop_internals(
+            library.queue,
+            [](void *text, const char *name, double value) {
+                char pair[64];
+                std::snprintf(pair, sizeof pair, "\"%s\": %.17g", name, value);
+                auto &list = *static_cast<std::string *>(text);
+                list += (list.empty() ? "" : ", ") + std::string(pair);
+            },
+            &internals);
+        std::fprintf(record, "{\"event\": %" PRIu64 ", \"time_ns\": %" PRIu64 ", %s, \"random\": {%s}, \"outcome\": {%s, \"internals\": {%s}}}\n",
+                     events++, now_ns, of_type.c_str(), numbers.c_str(), outcome.c_str(), internals.c_str());
+    }
+    std::string random_numbers() const {
+        return "\"candidate\": " + hex_list(library.numbers[0]) + ", \"filter_coin\": " + hex_list(library.numbers[1]) +
+               ", \"pie_coin\": " + hex_list(library.numbers[2]);
+    }
 
     std::string where() const { return "packet " + std::to_string(total.packets) + " of" + setting.described; }
 
@@ -250,12 +264,14 @@ struct Episode {
         packet.flow = random.chance(60) ? random.below(3) : random.below(setting.flows);
         packet.len = 40 + random.below(1461);
         packet.ecn = static_cast<uint8_t>(random.below(4));
+        packet.cookie = number;
         library.dropped.clear();
         const uint8_t ecn = packet.ecn;
         fairdrop_counters before, after;
         fairdrop_stats(library.queue, &before);
         if (fairdrop_enqueue(library.queue, &packet, now_ns) < 0) fail("the library refuses a packet");
         fairdrop_stats(library.queue, &after);
+        const std::string numbers = random_numbers();
         const uint64_t clocks = core.arrive(id_of(packet.flow) | uint64_t{packet.len} << 32 | uint64_t{ecn} << 48);
         const unsigned action = core.decision & 3, cause = core.decision >> 2 & 7;
         if ((action == 2) != !library.dropped.empty()) fail("a decision, " + where());
@@ -267,6 +283,13 @@ struct Episode {
         if (action == 2) ++total.drops[cause];
         else ++waiting;
         ++total.packets;
+        if (record != nullptr) {
+            const std::string one = "[[" + std::to_string(number) + ", \"" + kName[cause] + "\"]]";
+            write_event("\"type\": \"enqueue\", \"id\": " + std::to_string(number) + ", \"flow\": " + std::to_string(packet.flow) +
+                            ", \"len\": " + std::to_string(packet.len) + ", \"ecn\": " + std::to_string(ecn),
+                        numbers, "\"dropped\": " + (action == 2 ? one : "[]") + ", \"marked\": " + (action == 1 ? one : "[]"));
+        }
+        ++number;
         if (!core.stalling) total.decision = std::max(total.decision, clocks);
         core.settle();
     }
@@ -275,6 +298,8 @@ struct Episode {
         fairdrop_packet packet = {};
         if (fairdrop_dequeue(library.queue, now_ns, &packet) != FAIRDROP_STATUS_OK) fail("a departure, " + where());
         const uint64_t waited = now_ns - packet.enqueued_ns;
+        if (record != nullptr)
+            write_event("\"type\": \"dequeue\"", random_numbers(), "\"departed\": " + std::to_string(packet.cookie));
         const uint64_t clocks = core.depart(id_of(packet.flow), packet.len, static_cast<uint32_t>(std::min<uint64_t>(waited, UINT32_MAX)));
         if (!core.stalling) total.sample = std::max(total.sample, clocks);
         --waiting;
@@ -308,6 +333,9 @@ struct Episode {
         library.begin(setting);
         core.stalling = random.chance(30);
         core.begin(setting);
+        if (record != nullptr)
+            std::fprintf(record, "{\"discipline\": \"collar_integer\", \"case\": \"random\", \"limit\": %u, \"params\": [%s]}\n",
+                         setting.limit, setting.header.c_str());
         const uint32_t load = 45 + random.below(50);
         for (unsigned event = 0; event < kEpisode; ++event) {
             now_ns += random.chance(1) ? random.below(400'000'000) : random.below(2'000'000);
@@ -329,8 +357,8 @@ struct Episode {
 }  // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        std::fprintf(stderr, "usage: random_collar PACKETS SEED\n");
+    if (argc != 3 && argc != 4) {
+        std::fprintf(stderr, "usage: random_collar PACKETS SEED [FOLDER]\n");
         return 2;
     }
     const uint64_t packets = std::strtoull(argv[1], nullptr, 10);
@@ -345,7 +373,16 @@ int main(int argc, char **argv) {
     core.tick();
     core.top->rst = 0;
     Total total;
-    while (total.packets < packets) Episode{Setting{random}, random, library, core, total}.run();
+    while (total.packets < packets) {
+        Episode episode{Setting{random}, random, library, core, total};
+        if (argc == 4) {
+            const std::string path = std::string(argv[3]) + "/" + std::to_string(total.episodes) + ".jsonl";
+            episode.record = std::fopen(path.c_str(), "w");
+            if (episode.record == nullptr) fail(path + " cannot be written");
+        }
+        episode.run();
+        if (episode.record != nullptr) std::fclose(episode.record);
+    }
     std::printf("%" PRIu64 " packets in %" PRIu64 " episodes equal: %" PRIu64 " departed, %" PRIu64 " marked; dropped:", total.packets,
                 total.episodes, total.departed, total.marks);
     for (unsigned cause = 0; cause < kCauses; ++cause) std::printf(" %s %" PRIu64, kName[cause], total.drops[cause]);

@@ -19,6 +19,7 @@
 #include <verilated.h>
 
 #include "Vcore.h"
+#include "harness.h"
 
 namespace {
 
@@ -28,25 +29,6 @@ constexpr unsigned kStuck = 200'000;
 constexpr uint64_t kLinkBps = 8'000'000;
 // Of the average, in packets: see rtl/README.md.
 constexpr double kAverageTolerance = 1.0 / 32768;
-
-[[noreturn]] void fail(const std::string &what) {
-    std::fprintf(stderr, "not equal: %s\n", what.c_str());
-    std::exit(1);
-}
-
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-struct Random {
-    uint64_t state;
-    uint64_t next() {
-        uint64_t z = state += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    uint32_t below(uint32_t bound) { return static_cast<uint32_t>((next() >> 32) * bound >> 32); }
-    bool chance(uint32_t percent) { return below(100) < percent; }
-    template <typename T> T of(std::initializer_list<T> values) { return values.begin()[below(values.size())]; }
-};
 
 // The library's parameters, and the registers that mean the same.
 struct Setting {
@@ -68,6 +50,18 @@ struct Setting {
         if (full == "limit") return;
         header += (header.empty() ? "" : ", ") + ("{\"owner\": \"" + owner + "\", \"name\": \"") +
                   full.substr(dot == std::string::npos ? 0 : dot + 1) + "\", \"value\": " + (word ? '"' + plain + '"' : plain) + "}";
+    }
+    // Parameters that the core has no switch for, at their defaults, so that a recording has all of them.
+    void set_others(const char *discipline) {
+        fairdrop_discipline found;
+        size_t index = 0;
+        while (fairdrop_discipline_at(index, &found) == FAIRDROP_STATUS_OK && std::string(found.name) != discipline) ++index;
+        fairdrop_parameter one;
+        for (size_t at = 0; fairdrop_parameter_at(index, at, &one) == FAIRDROP_STATUS_OK; ++at) {
+            const std::string owner = one.table, name = one.name;
+            if (owner.empty() || header.find("\"owner\": \"" + owner + "\", \"name\": \"" + name + "\"") != std::string::npos) continue;
+            if (*one.default_text != 0) set((owner == discipline ? name : owner + "." + name).c_str(), one.default_text);
+        }
     }
     void number(const char *name, double value) {
         char text[40];
@@ -314,16 +308,6 @@ std::string list_of(const std::vector<Drop> &drops) {
     return "[" + text + "]";
 }
 
-std::string list_of(const std::deque<uint64_t> &numbers) {
-    std::string text;
-    for (const uint64_t number : numbers) {
-        char digits[24];
-        std::snprintf(digits, sizeof digits, "\"%016" PRIx64 "\"", number);
-        text += (text.empty() ? "" : ", ") + std::string(digits);
-    }
-    return "[" + text + "]";
-}
-
 struct Episode {
     Setting setting;
     Random &random;
@@ -380,8 +364,8 @@ struct Episode {
         const unsigned cells = setting.cell_size == 0 ? 1 : (packet.len + setting.cell_size - 1) / setting.cell_size;
         if (fairdrop_enqueue(library.queue, &packet, now_ns) < 0) fail("the library refuses a packet");
         const unsigned read = static_cast<unsigned>(library.numbers[1].size());
-        const std::string numbers = "\"random\": {\"early_drop\": " + list_of(library.numbers[0]) + ", \"candidate\": " +
-                                    list_of(library.numbers[1]) + "}, ";
+        const std::string numbers = "\"random\": {\"early_drop\": " + hex_list(library.numbers[0]) + ", \"candidate\": " +
+                                    hex_list(library.numbers[1]) + "}, ";
         tries += read;
         const uint64_t clocks =
             core.arrive(packet.flow | uint64_t{packet.len} << 24 | uint64_t{packet.ecn} << 40 |
@@ -532,6 +516,7 @@ int main(int argc, char **argv) {
         if (fairdrop_params_init(&setting.params, kChoke ? "choke_hardware" : "red", kLinkBps, &error) < 0) fail(error.message);
         choose_red(setting, random);
         if (kChoke) choose_choke(setting, random);
+        setting.set_others(kChoke ? "choke_hardware" : "red");
         Episode episode{setting, random, library, core};
         if (argc == 4) {
             const std::string path = std::string(argv[3]) + "/" + std::to_string(episodes) + ".jsonl";

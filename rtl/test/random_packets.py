@@ -42,7 +42,7 @@ def verilated(name, directory, program, values, parameters, defined=(), properti
     directory.mkdir(parents=True, exist_ok=True)
     flags = [f"-DCORE_{key}={value}" for key, value in values.items()] + list(defined)
     include = ROOT / "crates" / "fairdrop-ffi" / "include"
-    compiler = shlex.join(["-O2", "-std=c++17", f"-I{include}", *flags])
+    compiler = shlex.join(["-O2", "-std=c++17", f"-I{include}", f"-I{Path(__file__).parent}", *flags])
     # Registers begin with random bits, so that nothing hangs on a zero that hardware does not have.
     command = ["verilator", "--cc", "--exe", "--build", "-O3", "--x-assign", "unique", "--x-initial", "unique"]
     if properties:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -10,10 +12,10 @@ import pytest
 
 @pytest.fixture
 def modules(root, monkeypatch):
-    for folder in ("test", "cost"):
+    for folder in ("test", "cost", "formal"):
         monkeypatch.syspath_prepend(str(root / "rtl" / folder))
     yield
-    for name in ("broken", "cost", "random_packets", "registers", "vectors"):
+    for name in ("broken", "collar", "cost", "prove", "random_packets", "registers", "vectors"):
         sys.modules.pop(name, None)
 
 
@@ -32,3 +34,17 @@ def test_wrong_forms_differ_from_the_cores(root, modules):
     for what, _, file, right, wrong in broken.FORMS:
         assert (root / "rtl" / file).read_text(encoding="utf-8").count(right) == 1, what
         assert right != wrong, what
+
+
+def test_forms_that_are_not_proved_differ_from_the_core(root, modules):
+    import prove
+
+    core = prove.CORE.read_text(encoding="utf-8")
+    for what, right, wrong in prove.FORMS:
+        assert core.count(right) == 1, what
+        assert right != wrong, what
+
+
+@pytest.mark.skipif(not shutil.which("p4c-bm2-ss"), reason="p4c-bm2-ss is not installed: `make p4` needs it")
+def test_p4_programs_compile(root):
+    subprocess.run([sys.executable, root / "p4" / "check.py"], check=True)
