@@ -234,6 +234,9 @@ ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 rtl-check: .venv/rtl ffi ## the cores of rtl/: conformance vectors on two simulators, 10^5 random packets each beside the library (six minutes)
 	$(BIN)/python rtl/test/check.py
 
+p4: .tools-checked ## compiles the P4 programs, if there is a compiler; one must be refused
+	@$(PYTHON) p4/check.py
+
 rtl: .venv/rtl ffi ## all that is checked of the cores: 10^6 random packets each, their lists, wrong forms, what they cost in an FPGA (an hour)
 	$(BIN)/python rtl/test/check.py --all
 
