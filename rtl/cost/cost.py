@@ -73,6 +73,12 @@ CELLS = {
         "mul": {"DSP48E1": 1},
     },
 }
+# Cells of a path between registers, memories and multipliers: those of carries and multiplexers count as well.
+PATH = {
+    "ice40": ("SB_LUT4", "SB_CARRY"),
+    "ecp5": ("LUT4", "CCU2C", "PFUMX", "L6MUX21"),
+    "xilinx": ("LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6", "MUXF7", "MUXF8", "CARRY4"),
+}
 SEED = 1
 
 
@@ -118,8 +124,11 @@ def count(text, family):
 
 
 def synthesize(name, design, family):
-    script = f"{read_commands(design)}; {SYNTHESIS[family]} -top {design.top}; stat"
-    return count(run(["yosys", "-p", script], BUILD / f"{name}-{family}.log"), family)
+    path = "w:* " + " ".join(f"t:{cell}" for cell in PATH[family])
+    script = f"{read_commands(design)}; {SYNTHESIS[family]} -top {design.top}; ltp {path}; stat"
+    text = run(["yosys", "-p", script], BUILD / f"{name}-{family}.log")
+    depth = int(re.findall(r"Longest topological path in \w+ \(length=(\d+)\)", text)[-1])
+    return {**count(text, family), "depth": depth}
 
 
 def memory_bits(name, design):
@@ -218,14 +227,13 @@ def tables(results):
         rows = {name: got[family] for name, got in designs.items() if family in got}
         lines += [
             "",
-            f"| {title} | LUTs | flip-flops | block RAMs | multipliers | MHz |",
-            "| --- | ---: | ---: | ---: | ---: | ---: |",
+            f"| {title} | LUTs | flip-flops | block RAMs | multipliers | depth, cells | MHz |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         ]
         for name, got in rows.items():
             mhz = f"{got['mhz']:.0f}" if "mhz" in got else ""
-            lines.append(
-                f"| {DESIGNS[name].title} | {got['lut']:,} | {got['ff']:,} | {got['ram']} | {got['mul']} | {mhz} |"
-            )
+            cells = (f"{got[kind]:,}" for kind in ("lut", "ff", "ram", "mul", "depth"))
+            lines.append(f"| {DESIGNS[name].title} | {' | '.join(cells)} | {mhz} |")
     lines += ["", "| decisions | clocks each | family | million a second | Gb/s of packets of 64 bytes |"]
     lines += ["| --- | ---: | --- | ---: | ---: |"]
     for name, got in designs.items():
