@@ -32,7 +32,7 @@ def tool(name):
 
 
 def solve(task, core, directory):
-    """Whether SymbiYosys passes the task on this text of the core, and what it said."""
+    """Whether SymbiYosys passes the task on this text of the core, and its output."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / CORE.name).write_text(core, encoding="utf-8")
