@@ -20,6 +20,7 @@ PARAMS = {
         **{"addresses": "occupied", "marked": "reject", "mark_bit": "entry", "schedule": "fixed", "candidates": 1},
         **{"banks": 1, "fifos": 1, "cell_size": 0, "list_limit": 16, "quota": 0, "max_tries": 0, "regions": 3},
         "id_bits": 0,
+        "replacement": True,
     },
 }
 

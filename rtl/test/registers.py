@@ -142,6 +142,8 @@ def choke_words(params, limit, packet_time_ns, shape):
         raise NotInHardware(f"banks = {choke['banks']}: {shape.banks} in this core")
     if choke["fifos"] > shape.fifos:
         raise NotInHardware(f"fifos = {choke['fifos']}: {shape.fifos} at most in this core")
+    if not choke["replacement"]:
+        raise NotInHardware("replacement = false: draws of the core are independent of each other")
     if choke["cell_size"] and not shape.chopped:
         raise NotInHardware("cell_size: not in this core")
     if choke["list_limit"] > 1 << shape.address_bits:

@@ -95,13 +95,20 @@ impl Hardware {
     /// The cells that candidates belong to; `None` for those in vain.
     fn candidates(&mut self, wanted: usize, fifo: usize, random: Random) -> Vec<Cell> {
         let mut found: Vec<Cell> = Vec::new();
+        // The packets that this arrival must not draw again.
+        let mut seen: Vec<u64> = Vec::new();
         let drawn: Vec<Option<Cell>> = match self.params.addresses {
             Addresses::Head | Addresses::Tail => self.nearest(wanted, fifo),
             _ => (0..wanted)
                 .map(|_| {
                     let bank = self.bank;
                     self.bank = (bank + 1) % usize::from(self.params.banks);
-                    self.draw(bank, fifo, random)
+                    let met = self.draw(bank, fifo, &seen, random)?;
+                    if !self.params.replacement {
+                        seen.push(met.number);
+                    }
+                    let in_vain = met.marked && self.on_marked() == MarkedEntry::Miss;
+                    (!in_vain).then_some(met)
                 })
                 .collect(),
         };
@@ -123,7 +130,8 @@ impl Hardware {
         line.into_iter().take(wanted).map(|cell| (!in_vain(cell)).then(|| cell.clone())).collect()
     }
 
-    fn draw(&self, bank: usize, fifo: usize, random: Random) -> Option<Cell> {
+    /// The cell that ends a draw, marked or not.
+    fn draw(&self, bank: usize, fifo: usize, seen: &[u64], random: Random) -> Option<Cell> {
         let mut below = |count: usize| uniform_below(count as u64, || random(Stream::Candidate)) as usize;
         let size = usize::from(self.params.list_limit);
         let list = &self.lists[fifo];
@@ -131,8 +139,11 @@ impl Hardware {
         let any = self.on_marked() != MarkedEntry::Reject;
         match self.params.addresses {
             Addresses::Live => {
-                let mut live: Vec<&Cell> =
-                    list.iter().filter(|cell| !cell.marked && self.in_bank(cell.address, bank)).collect();
+                let mut live: Vec<&Cell> = list
+                    .iter()
+                    .filter(|cell| !cell.marked && self.in_bank(cell.address, bank))
+                    .filter(|cell| !seen.contains(&cell.number))
+                    .collect();
                 live.sort_by_key(|cell| from_head(cell.address));
                 if live.is_empty() { None } else { Some(live[below(live.len())].clone()) }
             }
@@ -155,7 +166,9 @@ impl Hardware {
                 let places: Vec<usize> = (0..size)
                     .filter(|&address| self.in_bank(address, bank) && (whole || used(address)))
                     .collect();
-                let serves = |cell: &Cell| (any || !cell.marked) && self.in_bank(cell.address, bank);
+                let serves = |cell: &Cell| {
+                    (any || !cell.marked) && self.in_bank(cell.address, bank) && !seen.contains(&cell.number)
+                };
                 let unbounded = self.params.max_tries == 0;
                 if places.is_empty() || (unbounded && !list.iter().any(serves)) {
                     return None;
@@ -167,12 +180,9 @@ impl Hardware {
                     if !used(address) && self.params.unoccupied_misses {
                         return None;
                     }
-                    match list.iter().find(|cell| cell.address == address) {
-                        Some(cell) if !cell.marked || self.on_marked() == MarkedEntry::Blind => {
-                            return Some(cell.clone());
-                        }
-                        Some(_) if self.on_marked() == MarkedEntry::Miss => return None,
-                        _ => {}
+                    let met = list.iter().find(|cell| cell.address == address && serves(cell));
+                    if let Some(cell) = met {
+                        return Some(cell.clone());
                     }
                 }
                 None

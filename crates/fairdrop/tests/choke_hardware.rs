@@ -99,18 +99,19 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
     let marked = prop_oneof![Just(MarkedEntry::Reject), Just(MarkedEntry::Miss), Just(MarkedEntry::Blind)];
     let sizes = (1_u16..200, 0_u32..20, prop_oneof![Just(0_u32), 1_u32..3000], 0_u32..20);
     let parts = (any_candidates(), 1_u8..6, 1_u8..=8);
-    let switches = prop::array::uniform5(any::<bool>());
+    let switches = prop::array::uniform6(any::<bool>());
     let ids = (prop_oneof![3 => Just(0), 2 => 1_u8..4, 1 => 1_u8..=32], any::<u64>());
     (red_params(), any_addresses(), marked, sizes, parts, switches, ids).prop_map(
         |(red, addresses, marked, sizes, (candidates, banks, fifos), switches, (id_bits, salt))| {
             let (list_limit, quota, cell_size, max_tries) = sizes;
-            let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit] = switches;
+            let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit, again] = switches;
             let linux = matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
             let lone = linux || matches!(addresses, Addresses::Head | Addresses::Tail);
             ChokeHardwareParams {
                 red,
                 candidates,
                 banks: if lone { 1 } else { banks.min(list_limit as u8) },
+                replacement: again || linux,
                 addresses,
                 mark_bit: if packet_bit && !linux { MarkBit::Packet } else { MarkBit::Entry },
                 marked,
@@ -139,15 +140,17 @@ proptest! {
     fn mark_bits_are_immediate_removal(
         red in red_params(), trace in events(5), seed in any::<u64>(), candidates in 0_u8..5,
         addresses in all_addresses(), mark_one_cell in any::<bool>(), count_on_match in any::<bool>(),
+        again in any::<bool>(),
     ) {
+        let replacement = again || matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
         let params = ChokeHardwareParams {
             red: red.clone(), candidates: Candidates::Fixed(candidates), addresses, mark_one_cell, count_on_match,
-            ..ChokeHardwareParams::default()
+            replacement, ..ChokeHardwareParams::default()
         };
         let scheme = ChokeScheme {
             plan: Plan::Fixed(candidates),
             draw: DrawFrom::Uniform,
-            replacement: true,
+            replacement,
             sampling: Sampling::Packet,
             average_in: AverageIn::Packets,
             order: Order::MatchFirst,
@@ -317,6 +320,36 @@ fn a_marked_entry_is_compared_blindly() {
     assert_eq!(lists.arrive(3, 0, 1000), []);
     assert_eq!(lists.waiting(), [0, 2, 3, 6]);
     assert_eq!((lists.queue.list_stats().dropped_alone, lists.queue.list_stats().marked), (1, 2));
+}
+
+/// with replacement the second draw of address 0 is lost; without, it is made again, and meets the flow.
+#[test]
+fn draws_of_one_arrival_are_distinct_on_request() {
+    for (replacement, dropped) in [(true, vec![]), (false, vec![(2, MatchQueued), (3, MatchArriving)])] {
+        let params =
+            ChokeHardwareParams { replacement, candidates: Candidates::Fixed(2), ..hardware(10) };
+        let mut lists = Lists::new(params, 1);
+        for flow in [1, 2, 3] {
+            assert_eq!(lists.arrive(flow, 0, 1000), []);
+        }
+        let bits = [0, 0, 2].map(|number| bits_for(number, 3));
+        lists.world.bits[Stream::Candidate as usize] = Bits::Script(bits.into());
+        assert_eq!(lists.arrive(3, 0, 1000), dropped, "{replacement}");
+    }
+}
+
+#[test]
+fn distinct_draws_of_a_short_queue_are_the_whole_queue() {
+    let candidates = Candidates::Fixed(5);
+    for addresses in [Addresses::Live, Addresses::Occupied, Addresses::Memory] {
+        let params = ChokeHardwareParams { replacement: false, candidates, addresses, ..hardware(10) };
+        let mut lists = Lists::new(params, 1);
+        for flow in [1, 2, 2, 1] {
+            lists.arrive(flow, 0, 1000);
+        }
+        // The third packet dropped the second, the fourth the first.
+        assert_eq!((lists.waiting(), lists.queue.stats().drawn), (vec![], 1 + 2 + 1));
+    }
 }
 
 #[test]
@@ -853,6 +886,10 @@ fn errors_name_the_parameter() {
         (params.addresses, params.mark_bit) = (Addresses::Linux, MarkBit::Packet);
     };
     assert_eq!(check(linux_packet), Err("mark_bit"));
+    let linux_distinct = |params: &mut ChokeHardwareParams| {
+        (params.addresses, params.replacement) = (Addresses::Linux, false);
+    };
+    assert_eq!(check(linux_distinct), Err("replacement"));
     assert_eq!(check(|params| params.id_bits = 32), Ok(()));
     assert_eq!(check(|params| params.id_bits = 33), Err("id_bits"));
     assert_eq!(check(|params| params.red.limit = 0), Err("limit"));

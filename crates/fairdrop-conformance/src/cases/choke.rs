@@ -221,6 +221,19 @@ fn hardware_forms() -> Vec<Case> {
             "The packet has the mark bit: it stays until its turn, counts, and is compared again.",
         )
         .set(&[("choke_hardware.mark_bit", "packet")]),
+        of(
+            "distinct",
+            "Four different candidates: a packet drawn for this arrival is drawn again, and a queue of fewer is compared whole.",
+        )
+        .set(&[("choke_hardware.candidates", "4"), ("choke_hardware.replacement", "false"), ("red.min_th", "0p")]),
+        of(
+            "distinct-marked",
+            "Three different candidates of the packets that wait, marked ones included: a miss is not drawn twice either.",
+        )
+        .set(&[("choke_hardware.candidates", "3"), ("choke_hardware.replacement", "false")])
+        .set(&[("choke_hardware.marked", "miss"), ("choke_hardware.addresses", "memory")])
+        .set(&[("choke_hardware.list_limit", "40"), ("choke_hardware.cell_size", "400B")])
+        .lengths(LENGTHS),
         of("short-ids", "Ids of three bits: flows 2 and 4 share one, and 3, 5 and 6 another; the greedy flow has its own.")
             .set(&[("choke_hardware.id_bits", "3")]),
         of(

@@ -100,6 +100,9 @@ params! {
         regions = 3, Integer(1, MAX_REGIONS as i64), "IEEE Micro 2001";
         /// Number of memory banks that list addresses alternate between; each is sampled on its own.
         banks: u8 = 1, Integer(1, MAX_BANKS as i64), "IEEE Micro 2001, figure 10b";
+        /// Draw with replacement: a packet may be drawn twice, and counts once. Without, a draw that meets a packet drawn
+        /// for this arrival is made again; where a bank has no other, there is no candidate.
+        replacement: bool = true, Switch, "independent addresses: IEEE Micro 2001; false: as in choke";
         /// Set of addresses drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory, or as
         /// Linux does it: from the head on, three tries, then the head; linux ends at the last live entry, linux_holes
         /// at the last entry, as today's kernels do. Nothing is drawn with head (Front CHOKe) and tail (Back CHOKe):
@@ -176,6 +179,8 @@ impl Registered for ChokeHardwareParams {
             Addresses::Linux | Addresses::LinuxHoles => {
                 require(lone_bank, "banks", banks, "1 with addresses as in Linux")?;
                 require(self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses as in Linux")?;
+                // Its three tries are bounded, so they cannot find every other packet.
+                require(self.replacement, "replacement", 0.0, "true with addresses as in Linux")?;
                 // Its packets leave holes: there is no bit.
                 let by_entry = self.mark_bit == MarkBit::Entry;
                 require(by_entry, "mark_bit", 1.0, "\"entry\" with addresses as in Linux")
@@ -285,6 +290,29 @@ impl Drawn {
     }
 }
 
+/// Numbers of the packets that ended a draw of this arrival; none are kept where draws are with replacement.
+struct Seen {
+    packets: [u32; MAX_CANDIDATES],
+    count: usize,
+}
+
+impl Seen {
+    const fn none() -> Self {
+        Self { packets: [0; MAX_CANDIDATES], count: 0 }
+    }
+
+    fn contains(&self, packet: u32) -> bool {
+        self.packets.iter().take(self.count).any(|&seen| seen == packet)
+    }
+
+    fn add(&mut self, packet: u32) {
+        if let Some(place) = self.packets.get_mut(self.count) {
+            *place = packet;
+            self.count += 1;
+        }
+    }
+}
+
 /// CHOKe over linked lists with mark bits.
 #[derive(Clone, Debug)]
 pub struct ChokeHardware<H, S, L> {
@@ -386,7 +414,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
     /// Draws from one bank after the other. All draws of an arrival see the list as it found it. A stuck random source ends
     /// the drawing.
     fn draw_many<E: Env<H>>(&mut self, wanted: usize, fifo: u8, env: &mut E) -> Drawn {
-        let mut drawn = Drawn::none();
+        let (mut drawn, mut seen) = (Drawn::none(), Seen::none());
         let stuck = self.stats.stuck_draws;
         for _ in 0..wanted {
             if self.stats.stuck_draws > stuck {
@@ -394,8 +422,11 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
             }
             let bank = usize::from(self.bank);
             self.bank = (self.bank + 1) % self.params.banks.max(1);
-            let found = self.draw(bank, fifo, env);
+            let (found, packet) = self.draw(bank, fifo, &seen, env);
             drawn.add_once(found);
+            if !self.params.replacement {
+                packet.into_iter().for_each(|packet| seen.add(packet));
+            }
         }
         drawn
     }
@@ -483,16 +514,17 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         }
     }
 
-    /// Draws one entry from `bank` for an arrival to `fifo`.
-    fn draw<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+    /// Draws one entry from `bank` for an arrival to `fifo`, of a packet that is not in `seen`: the candidate, and the
+    /// packet whose entry ended the draw.
+    fn draw<E: Env<H>>(&mut self, bank: usize, fifo: u8, seen: &Seen, env: &mut E) -> (Found, Option<u32>) {
         self.list_stats.draws += 1;
-        let found = match self.params.addresses {
-            Addresses::Live => self.draw_live(bank, fifo, env),
-            Addresses::Linux | Addresses::LinuxHoles => self.draw_as_linux(fifo, env),
-            _ => self.draw_address(bank, fifo, env),
+        let drawn = match self.params.addresses {
+            Addresses::Live => self.draw_live(bank, fifo, seen, env),
+            Addresses::Linux | Addresses::LinuxHoles => (self.draw_as_linux(fifo, env), None),
+            _ => self.draw_address(bank, fifo, seen, env),
         };
-        self.list_stats.empty_handed += u64::from(found == Found::Nothing);
-        found
+        self.list_stats.empty_handed += u64::from(drawn.0 == Found::Nothing);
+        drawn
     }
 
     /// Whether `address` lies in `bank`.
@@ -501,33 +533,48 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
     }
 
     /// Uniform over the live entries of the FIFO, by rank in the order of admission.
-    fn draw_live<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+    fn draw_live<E: Env<H>>(
+        &mut self,
+        bank: usize,
+        fifo: u8,
+        seen: &Seen,
+        env: &mut E,
+    ) -> (Found, Option<u32>) {
         let banks = usize::from(self.params.banks.max(1));
         let own = |&(address, entry): &(usize, &ListEntry)| {
-            entry.fifo == fifo && matches!(entry.state, State::Live { .. }) && address % banks == bank
+            let serves = entry.fifo == fifo && matches!(entry.state, State::Live { .. });
+            serves && address % banks == bank && !seen.contains(entry.packet)
         };
         let live = self.list.iter().filter(own).count();
         if live == 0 {
-            return Found::Nothing;
+            return (Found::Nothing, None);
         }
-        let Some(rank) = self.random_below(live, env) else { return Found::Nothing };
+        let Some(rank) = self.random_below(live, env) else { return (Found::Nothing, None) };
         // A lone FIFO lies in the memory in the order of admission, from its head on and around the end.
         let head = self.list.head_address(fifo).unwrap_or(0);
         let from_head = self.list.iter().filter(own).filter(|(address, _)| *address >= head);
         let around = self.list.iter().filter(own).filter(|(address, _)| *address < head);
-        let drawn = from_head.chain(around).nth(rank).map_or(Found::Nothing, |(_, entry)| entry.live());
+        let drawn = from_head.chain(around).nth(rank);
+        let drawn = drawn.map_or((Found::Nothing, None), |(_, entry)| (entry.live(), Some(entry.packet)));
         self.list_stats.tries += 1;
         drawn
     }
 
     /// Draws addresses until one serves.
-    fn draw_address<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+    fn draw_address<E: Env<H>>(
+        &mut self,
+        bank: usize,
+        fifo: u8,
+        seen: &Seen,
+        env: &mut E,
+    ) -> (Found, Option<u32>) {
+        let nothing = (Found::Nothing, None);
         let count = self.addresses(bank);
         let unbounded = self.params.max_tries == 0;
         let tries = if unbounded {
-            let serving = self.serving(bank, fifo);
+            let serving = self.serving(bank, fifo, seen);
             if serving == 0 {
-                return Found::Nothing;
+                return nothing;
             }
             MOST_TRIES * count.div_ceil(serving)
         } else {
@@ -535,38 +582,41 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         };
         for _ in 0..tries {
             if count == 0 {
-                return Found::Nothing;
+                return nothing;
             }
             let nth = self.random_below(count, env);
-            let Some(address) = nth.and_then(|nth| self.address(nth, bank)) else { return Found::Nothing };
+            let Some(address) = nth.and_then(|nth| self.address(nth, bank)) else { return nothing };
             self.list_stats.tries += 1;
             match self.list.get(address) {
                 None => {
                     self.list_stats.unoccupied += 1;
                     if self.params.unoccupied_misses {
-                        return Found::Nothing;
+                        return nothing;
                     }
                 }
                 Some(entry) if entry.fifo != fifo => self.list_stats.foreign += 1,
+                Some(entry) if seen.contains(entry.packet) => {}
                 Some(entry) if entry.state == State::Marked => {
                     self.list_stats.marked += 1;
                     match self.params.on_marked() {
                         MarkedEntry::Reject => {}
-                        MarkedEntry::Miss => return Found::Nothing,
-                        MarkedEntry::Blind => return Found::Marked { id: entry.id },
+                        MarkedEntry::Miss => return (Found::Nothing, Some(entry.packet)),
+                        MarkedEntry::Blind => return (Found::Marked { id: entry.id }, Some(entry.packet)),
                     }
                 }
-                Some(entry) => return entry.live(),
+                Some(entry) => return (entry.live(), Some(entry.packet)),
             }
         }
         self.stats.stuck_draws += u64::from(unbounded);
-        Found::Nothing
+        nothing
     }
 
     /// Entries of the bank that end a draw.
-    fn serving(&self, bank: usize, fifo: u8) -> usize {
+    fn serving(&self, bank: usize, fifo: u8, seen: &Seen) -> usize {
         let any = self.params.on_marked() != MarkedEntry::Reject;
-        let serves = |entry: &ListEntry| entry.fifo == fifo && (any || entry.state != State::Marked);
+        let serves = |entry: &ListEntry| {
+            entry.fifo == fifo && (any || entry.state != State::Marked) && !seen.contains(entry.packet)
+        };
         self.list.iter().filter(|(address, entry)| serves(entry) && self.in_bank(*address, bank)).count()
     }
 
