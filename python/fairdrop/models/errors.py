@@ -2,7 +2,7 @@
 
 Input that no queue can have (a negative rate, a NaN, more memory than flows) is a ``ValueError`` whose
 message starts with the name of the argument. Valid input for which the model has no answer is a
-:class:`NoEquilibriumError`.
+:class:`NoEquilibriumError`, which is a ``ValueError`` as well: the values are the reason, whoever checks them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class ModelError(Exception):
     """Base class of everything the models raise besides ``ValueError``."""
 
 
-class NoEquilibriumError(ModelError):
+class NoEquilibriumError(ModelError, ValueError):
     """The parameters are physical, but the model has no solution in its domain of validity."""
 
 

@@ -223,6 +223,15 @@ def test_errors_without_a_ratio_have_a_sentence():
     assert issubclass(ConvergenceError, ModelError)
 
 
+@pytest.mark.parametrize("kind", [NoEquilibriumError, BelowThresholdError, TailDropError])
+def test_values_without_an_equilibrium_are_value_errors(kind):
+    """`except ValueError` around a model catches them; a solver that fails is no matter of values."""
+    assert issubclass(kind, ModelError) and issubclass(kind, ValueError)
+    assert not issubclass(ConvergenceError, ValueError)
+    with pytest.raises(ValueError, match="no number of flows|cannot fill|does not fill|reach"):
+        tcp_equilibrium(**{**BASE, "tcp_flows": 1e-9}, udp_rate=0)
+
+
 def test_sweep_over_any_parameters_together():
     found = tcp_sweep(**{**BASE, "delay": [0.05, 0.1, 0.2], "candidates": [1, 2, 1]}, udp_rate=125.0)
     assert found.regime == ("active",) * 3
