@@ -17,6 +17,7 @@ DECLINED = {
     "choke/average-in-bytes": "no average_in bytes",
     "choke/average-in-cells": "no average_in cells",
     "choke/back": "no draw tail",
+    "choke/count-on-match-ns2": "no ns2_compat",
     "choke/red-first": "no order red_first",
     "choke/spread": "no draw spread",
     "choke/survivor-3": "no average_in cells",

@@ -95,6 +95,8 @@ pub struct Reference {
     pub queue: Vec<Packet<u32>>,
     pub average: f64,
     count: i64,
+    /// Whether RED has seen an arrival since the average was last below `min_th`.
+    started: bool,
     pub idle_since: Option<Time>,
     /// Packets marked, by cause.
     pub marked: [u64; DropCause::COUNT],
@@ -105,7 +107,8 @@ impl Reference {
     pub fn new(scheme: Scheme) -> Self {
         let marked = [0; DropCause::COUNT];
         let idle_since = Some(Time::ZERO);
-        Self { scheme, queue: Vec::new(), average: 0.0, count: -1, idle_since, marked, broken: None }
+        let queue = Vec::new();
+        Self { scheme, queue, average: 0.0, count: -1, started: false, idle_since, marked, broken: None }
     }
 
     /// The same with a mistake.
@@ -172,7 +175,7 @@ impl Reference {
         if self.average >= red.min_th {
             candidates = choke.plan.candidates(self.average, red.min_th, red.max_th);
         } else {
-            self.count = -1;
+            (self.count, self.started) = (-1, false);
         }
         self.check_draw(choke, candidates, drawn)?;
         let mut drops = Vec::new();
@@ -331,9 +334,11 @@ impl Reference {
     ) -> Option<DropCause> {
         let avg = self.average;
         if avg < red.min_th || (red.ns2_compat && self.queue.len() <= 1) {
-            self.count = -1;
+            (self.count, self.started) = (-1, false);
             return None;
         }
+        let is_first = !self.started;
+        self.started = true;
         let mut p_b;
         if avg < red.max_th {
             p_b = red.max_p * (avg - red.min_th) / (red.max_th - red.min_th);
@@ -343,7 +348,7 @@ impl Reference {
             self.count = if self.broken == Some(Broken::RedForgetsCountWhenForced) { -1 } else { 0 };
             return Some(DropCause::RedForced);
         }
-        if red.ns2_compat && self.count == -1 {
+        if red.ns2_compat && is_first {
             self.count = 1;
             return None;
         }

@@ -319,6 +319,24 @@ fn a_matched_arrival_counts_on_request() {
     assert_close(bias(&link), 0.125 / (1.0 - 3.0 * 0.125));
 }
 
+/// ns-2's `old`: matches before the first unmatched arrival of an excursion are counted, and leave its free pass.
+#[test]
+fn a_match_leaves_the_free_pass_of_ns2() {
+    for (ns2_compat, causes) in [(true, vec![]), (false, vec![RedEarly])] {
+        let params = ChokeParams {
+            red: RedParams { ns2_compat, w_q: 0.5, ..eighths() },
+            candidates: Candidates::Fixed(32),
+            count_on_match: true,
+            ..ChokeParams::default()
+        };
+        // The average is a packet behind: the last of these finds it at 9.001, the next at 10.0005.
+        let mut link = filled(AnyParams::Choke(params), 11);
+        *early_bits(&mut link) = DROP;
+        assert_eq!(link.arrive(1005).causes(), [MatchQueued, MatchArriving]);
+        assert_eq!(link.arrive(1).causes(), causes, "ns2_compat {ns2_compat}");
+    }
+}
+
 /// A queue of 12 packets under RED with ECN; the next arrivals have these fields in turn.
 fn with_ecn(red: &RedParams, ecn: Ecn, n: u64) -> Bottleneck {
     let mut link = filled(choke(RedParams { ecn: true, ..red.clone() }, Candidates::Fixed(32)), n);

@@ -104,7 +104,8 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
     (red_params(), any_addresses(), marked, sizes, parts, switches, ids).prop_map(
         |(red, addresses, marked, sizes, (candidates, banks, fifos), switches, (id_bits, salt))| {
             let (list_limit, quota, cell_size, max_tries) = sizes;
-            let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit, again] = switches;
+            let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit, again] =
+                switches;
             let linux = matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
             let lone = linux || matches!(addresses, Addresses::Head | Addresses::Tail);
             ChokeHardwareParams {
@@ -326,8 +327,7 @@ fn a_marked_entry_is_compared_blindly() {
 #[test]
 fn draws_of_one_arrival_are_distinct_on_request() {
     for (replacement, dropped) in [(true, vec![]), (false, vec![(2, MatchQueued), (3, MatchArriving)])] {
-        let params =
-            ChokeHardwareParams { replacement, candidates: Candidates::Fixed(2), ..hardware(10) };
+        let params = ChokeHardwareParams { replacement, candidates: Candidates::Fixed(2), ..hardware(10) };
         let mut lists = Lists::new(params, 1);
         for flow in [1, 2, 3] {
             assert_eq!(lists.arrive(flow, 0, 1000), []);

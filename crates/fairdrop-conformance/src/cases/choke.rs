@@ -85,6 +85,15 @@ fn choke() -> Vec<Case> {
         of("count-on-match", PAN, "A matched arrival advances count.")
             .set(QUICK)
             .set(&[("choke.count_on_match", "true"), ("red.max_p", "0.4")]),
+        of(
+            "count-on-match-ns2",
+            "ns-2 red.cc",
+            "The first unmatched arrival of an excursion over min_th is kept, though matched ones came before it and were \
+             counted.",
+        )
+        .set(QUICK)
+        .set(&[("choke.count_on_match", "true"), ("red.ns2_compat", "true"), ("red.max_p", "1")])
+        .phases(OVERLOAD),
     ]
 }
 

@@ -435,7 +435,7 @@ impl ChokeDecision {
         let wanted = self.params.candidates.at(self.state.avg, &self.params.red);
         let matched = wanted > 0 && !queue.is_empty() && self.drop_matches(wanted, flow, queue, env);
         if matched && self.params.count_on_match {
-            self.state.count_matched();
+            self.state.count_matched(&self.params.red);
         }
         matched
     }

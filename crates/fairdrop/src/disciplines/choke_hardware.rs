@@ -725,7 +725,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
         let compared = !own.red.below_min_th(&self.params.red) && own.waiting(&self.params) > 0;
         if compared && self.drop_matches(fifo, id, env) {
             if let Some(own) = self.fifos.get_mut(usize::from(fifo)).filter(|_| self.params.count_on_match) {
-                own.red.count_matched();
+                own.red.count_matched(&self.params.red);
             }
             drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
             return;

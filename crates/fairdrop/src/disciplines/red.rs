@@ -370,10 +370,14 @@ impl RedState {
         None
     }
 
-    /// An arrival was dropped before RED saw it, and is counted all the same.
+    /// An arrival was dropped before RED saw it, and is counted all the same. With `ns2_compat` it does not use up the free
+    /// pass of the first that RED sees: ns-2's `old` is a variable beside its `count`, which that pass sets to 1 whatever
+    /// matches have made of it, so a count of -1 may stay.
     #[inline]
-    pub(crate) fn count_matched(&mut self) {
-        self.counts_left -= 1;
+    pub(crate) fn count_matched(&mut self, params: &RedParams) {
+        if !(params.ns2_compat && self.count() < 0) {
+            self.counts_left -= 1;
+        }
     }
 
     /// An arrival that RED kept did not fit into the buffer.
