@@ -228,7 +228,7 @@ def test_values_without_an_equilibrium_are_value_errors(kind):
     """`except ValueError` around a model catches them; a solver that fails is no matter of values."""
     assert issubclass(kind, ModelError) and issubclass(kind, ValueError)
     assert not issubclass(ConvergenceError, ValueError)
-    with pytest.raises(ValueError, match="no number of flows|cannot fill|does not fill|reach"):
+    with pytest.raises(ValueError, match="cannot keep the link full"):
         tcp_equilibrium(**{**BASE, "tcp_flows": 1e-9}, udp_rate=0)
 
 
