@@ -32,6 +32,21 @@ def _names(extensions: tuple[_core.Extension, ...], kind: str) -> tuple[str, ...
     return tuple(str(entry["name"]) for entry in json.loads(_listed(extensions))[kind])
 
 
+@lru_cache(maxsize=8)
+def _bases(extensions: tuple[_core.Extension, ...]) -> dict[str, str | None]:
+    return {str(entry["name"]): entry["also_uses"] for entry in json.loads(_listed(extensions))["disciplines"]}
+
+
+def tables_of(discipline: str) -> frozenset[str]:
+    """The tables of ``[queue]`` that a discipline reads: its own, and that of the discipline it builds on."""
+    bases, found = _bases(tuple(compiled(registered()))), set()
+    name: str | None = discipline
+    while name is not None:
+        found.add(name)
+        name = bases.get(name)
+    return frozenset(found)
+
+
 def named(name: str, kind: Literal["disciplines", "transports"]) -> str:
     """The name as scenarios spell it, of one whose case or hyphens are others; any other name as it is."""
     known = _names(tuple(compiled(registered())), kind)

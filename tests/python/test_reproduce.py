@@ -21,7 +21,7 @@ from fairdrop.reproduce.define.definition import Claim, Reading, axis_name
 from fairdrop.reproduce.define.papers import is_id, scenario_text
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute import plan
-from fairdrop.reproduce.execute.plan import Order, cells
+from fairdrop.reproduce.execute.plan import Order, Part, cells, check_readings
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
@@ -41,6 +41,7 @@ from fairdrop.reproduce.judge.verdict import (
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.runs import fairness_of_groups, jain
 from fairdrop.reproduce.outcome import Reproduction
+from fairdrop.reproduce.outcome import reproduce as reproduce_one
 from fairdrop.reproduce.workspace import Workspace
 from patience import PATIENCE, wait_for
 from processes import Work
@@ -453,6 +454,42 @@ def test_a_reading_may_change_one_scheme():
     assert found["other", "red"] == "ward" and found["other", "choke"] == "choke" and found["base", "red"] == "red"
     with pytest.raises(reproduce.DefinitionError, match=r"readings\[3\]\.schemes = \['rad'\] is not valid"):
         parse(text.replace('schemes = ["red"]', 'schemes = ["rad"]'), "f", "choke-fig3")
+
+
+@pytest.mark.parametrize(
+    ("setting", "schemes", "message"),
+    [
+        # The scheme sets its discipline itself, and what is left is not read.
+        ("queue.discipline=ward", "", "choke-fig3: reading 'other' changes no run: .* the schemes set them themselves"),
+        ("queue.ward.full_case3=drop", "", "choke-fig3: reading 'other' changes no run"),
+        ("queue.choke.candidates=3", '"choke", "red"', "choke-fig3: reading 'other' changes no run of red"),
+        ("queue.red.max_p=0.020", "", "choke-fig3: reading 'other' has the runs of reading 'max_p 0.02'"),
+    ],
+)
+def test_a_reading_without_runs_of_its_own_is_refused(setting, schemes, message, tmp_path):
+    other = f'name = "other"\ntext = "t"\nsettings = ["{setting}"]\nschemes = [{schemes}]\n'
+    changed = parse(f"{BASE}\n[[readings]]\n{other}", "papers/choke/choke-fig3.toml", "choke-fig3")
+    with pytest.raises(reproduce.DefinitionError, match=message):
+        check_readings(changed, Order(seeds=1))
+    with pytest.raises(reproduce.DefinitionError, match=message):
+        reproduce_one(changed, Order(seeds=1, settings=tuple(SHORT)), Store(tmp_path))
+    assert not list(tmp_path.rglob("*.gz")), "before any run"
+
+
+def test_every_reading_has_runs_of_its_own():
+    for name in reproduce.names():
+        check_readings(reproduce.definition(name), Order())
+
+
+def test_what_no_discipline_of_a_run_reads_is_no_other_run():
+    one, order = reproduce.definition("choke-fig3"), Order(seeds=1)
+    keys = {
+        setting: {cell.scheme: cell.key(1) for cell in cells(one, replace(order, settings=(setting,)), Part(1))}
+        for setting in ("queue.choke.candidates=1", "queue.choke.candidates=2")
+    }
+    one_candidate, two = keys.values()
+    same = {scheme for scheme, key in one_candidate.items() if key == two[scheme]}
+    assert same == {"droptail", "red"}
 
 
 def _discipline(content):

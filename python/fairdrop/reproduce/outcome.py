@@ -15,7 +15,17 @@ from fairdrop.models import ModelError
 from fairdrop.optional import needed
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
-from fairdrop.reproduce.execute.plan import BASE, YARDSTICKS, Order, Part, SettingError, is_blamed, looks, readings
+from fairdrop.reproduce.execute.plan import (
+    BASE,
+    YARDSTICKS,
+    Order,
+    Part,
+    SettingError,
+    check_readings,
+    is_blamed,
+    looks,
+    readings,
+)
 from fairdrop.reproduce.execute.store import Store, write_text
 from fairdrop.reproduce.execute.work import Measured, measure, part_weight
 from fairdrop.reproduce.judge.document import SCHEMA, Found, finished, pending
@@ -85,6 +95,7 @@ class _Runs:
 
     def judged(self) -> Found:
         """Seeds until every claim is decided, then other readings, then other disciplines in the scheme's place."""
+        check_readings(self.definition, self.order)
         numbers = looks(self.definition, self.order)
         for number, seeds in enumerate(numbers, start=1):
             look = Look(number, len(numbers))

@@ -97,7 +97,8 @@ class Published:
     """A value that the paper gives (``paper``), or that follows from its numbers (``derived``).
 
     ``relation`` is how the paper gives it: ``=`` (also "about"), ``>=`` (at least, more than), ``<=``. ``within`` is
-    the tolerance in the measure's unit; None leaves it to `judge.numbers`.
+    the tolerance in the measure's unit; None leaves it to `judge.numbers`. What is not ``judged`` is drawn only:
+    single flows, say, whose means are published values of their own.
     """
 
     measure: str
@@ -107,6 +108,7 @@ class Published:
     source: str
     relation: str = "="
     within: float | None = None
+    judged: bool = True
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Claim:
     """A statement of the paper as a predicate on the measurements.
 
     ``number`` is the printed number that it is about: what fails is then off by so much, and not contradicted.
+    ``claimed`` says which paper claims it and where, in a campaign of our own, whose other claims are hypotheses.
     """
 
     name: str
@@ -124,6 +127,7 @@ class Claim:
     reason: str
     undecidable: str | None
     number: float | None = None
+    claimed: str = ""
 
 
 @dataclass(frozen=True)
@@ -254,6 +258,24 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class PaperReading:
+    """Another answer to a question that a paper leaves open, for all of its ids at once.
+
+    Its settings come after those of an id and its schemes, and before what the id varies. In them ``{group}`` stands
+    for each group whose transport is one of ``transports`` (any when empty), other names in braces for parameters of
+    the discipline. With ``disciplines`` it changes runs under these only. Readings of one ``question`` exclude each
+    other.
+    """
+
+    name: str
+    question: str
+    text: str
+    settings: tuple[str, ...]
+    disciplines: tuple[str, ...] = ()
+    transports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Paper:
     """One of the five papers (or the campaigns across them)."""
 
@@ -266,3 +288,4 @@ class Paper:
     silent: Mapping[str, str]
     left_open: tuple[str, ...]
     errata: tuple[Erratum, ...]
+    readings: tuple[PaperReading, ...] = ()

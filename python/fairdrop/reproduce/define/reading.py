@@ -26,6 +26,7 @@ from fairdrop.reproduce.define.definition import (
     Model,
     Panel,
     Paper,
+    PaperReading,
     Published,
     QueueHost,
     Reading,
@@ -71,7 +72,11 @@ def paper(name: str) -> Paper:
         silent=_silent(top),
         left_open=top.texts("left_open", ()),
         errata=tuple(_erratum(item) for item in top.list_of("errata")),
+        readings=tuple(_paper_reading(item) for item in top.list_of("readings")),
     )
+    listed = [one.name for one in found.readings]
+    if len(set(listed)) < len(listed) or BASE_READING in listed:
+        top.wrong("readings.name", listed, f"names that differ, and none {BASE_READING!r}")
     top.finish()
     _raise(problems)
     return found
@@ -157,6 +162,19 @@ def _decisions(top: Fields) -> tuple[str, ...]:
 
 def _erratum(item: Fields) -> Erratum:
     found = Erratum(item.text("where"), item.text("text"), item.text("proof"))
+    item.finish()
+    return found
+
+
+def _paper_reading(item: Fields) -> PaperReading:
+    found = PaperReading(
+        name=item.text("name"),
+        question=item.text("question"),
+        text=item.text("text"),
+        settings=item.texts("settings"),
+        disciplines=item.texts("disciplines", ()),
+        transports=item.texts("transports", ()),
+    )
     item.finish()
     return found
 
@@ -327,7 +345,8 @@ def _published(item: Fields) -> list[Published]:
     measure, scheme = item.text("measure"), item.text("scheme", "") or None
     at = item.table("at")
     source = item.one_of("source", ("paper", "derived"), "paper")
-    rest = (source, item.one_of("relation", RELATIONS, "="), item.optional_number("within"))
+    relation, within = item.one_of("relation", RELATIONS, "="), item.optional_number("within")
+    rest = (source, relation, within, item.flag("judged", default=True))
     if item.has("along"):
         along, values = item.text("along"), item.raw("values")
         pairs = values if isinstance(values, list) else []
@@ -346,12 +365,12 @@ def _claim(item: Fields, vocabulary: Vocabulary) -> Claim:
     undecidable = item.text("undecidable", "") or None
     kind = item.one_of("kind", sorted(vocabulary.predicates)) if not undecidable else "undecidable"
     tolerance = item.text("tolerance", "none") if undecidable else item.text("tolerance")
-    reason, number = item.text("reason", ""), item.optional_number("number")
+    reason, number, claimed = item.text("reason", ""), item.optional_number("number"), item.text("claimed", "")
     arguments = item.rest()
     if not undecidable and kind in vocabulary.predicates:
         for problem in vocabulary.argument_problems(kind, arguments):
             item.problems.append(f"{item.file}: {item.path} ({name}): {problem}")
-    return Claim(name, text, kind, arguments, tolerance, reason, undecidable, number)
+    return Claim(name, text, kind, arguments, tolerance, reason, undecidable, number, claimed)
 
 
 def _figure(item: Fields | None, vocabulary: Vocabulary) -> FigureSpec | None:

@@ -10,8 +10,18 @@ from typing import Any
 
 from fairdrop.engine import key_of
 from fairdrop.host import queue_host
+from fairdrop.library import tables_of
 from fairdrop.nearest import choices
-from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, Reading, Simulation, located
+from fairdrop.reproduce.define.definition import (
+    BASE_READING,
+    Axis,
+    Definition,
+    PaperReading,
+    Reading,
+    Simulation,
+    located,
+)
+from fairdrop.reproduce.define.fields import DefinitionError
 from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.measure.looks import seeds_of_looks
 from fairdrop.scenario import Scenario, ScenarioError
@@ -141,6 +151,8 @@ class Part:
     readings: tuple[Reading, ...] = (BASE,)
     #: A discipline that takes the place of those that a paper proposes.
     mutant: str | None = None
+    #: Readings of the whole paper, together.
+    wide: tuple[PaperReading, ...] = ()
     #: Only these set-ups, and all of the run as it was is their warm-up; another window as long follows.
     longer: frozenset[Place] | None = None
 
@@ -236,9 +248,15 @@ def _cell(
     settings += () if reading.schemes else reading.settings
     settings += scheme_settings
     settings += reading.settings if scheme in reading.schemes else ()
-    settings += [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
-    scenario = Scenario(*base, (*settings, *order.settings))
+    varied = [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
+    scenario = Scenario(*base, (*settings, *varied, *order.settings))
     content = scenario.to_dict()
+    for wide in part.wide:
+        settings += wide_settings(wide, content)
+    settings += varied
+    if part.wide:
+        scenario = Scenario(*base, (*settings, *order.settings))
+        content = scenario.to_dict()
     if part.longer is not None:
         if (scheme, located(point)) not in part.longer:
             return
@@ -250,9 +268,72 @@ def _cell(
             return
         scenario = Scenario(*base, (*settings, f"queue.discipline={part.mutant}", *order.settings))
         content = scenario.to_dict()
-    for name in ("name", "title", "seed"):
-        content.pop(name, None)
-    yield Cell(reading.name, scheme, dict(point), scenario, _seeds(order, part.seeds), content, plan.is_traced)
+    seeds = _seeds(order, part.seeds)
+    yield Cell(reading.name, scheme, dict(point), scenario, seeds, deciding(content), plan.is_traced)
+
+
+def deciding(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a resolved scenario decides its runs: no name, and of queues what their discipline reads."""
+    found = {name: value for name, value in content.items() if name not in ("name", "title", "seed")}
+    found["queue"] = _read_by_its_discipline(content["queue"])
+    found["links"] = [
+        {**link, "queue": _read_by_its_discipline(link["queue"])} if isinstance(link["queue"], Mapping) else link
+        for link in content["links"]
+    ]
+    return found
+
+
+def _read_by_its_discipline(queue: Mapping[str, Any]) -> dict[str, Any]:
+    """A queue without the parameters of other disciplines."""
+    tables = tables_of(queue["discipline"])
+    return {name: value for name, value in queue.items() if name in tables or not isinstance(value, Mapping)}
+
+
+def check_readings(definition: Definition, order: Order) -> None:
+    """Raises DefinitionError where a reading has the runs of another, or changes none of a scheme that it names.
+
+    It would be another name of that reading, and "holds under it as well" would say nothing.
+    """
+    contents = {
+        reading.name: {cell.place: cell.content for cell in cells(definition, order, Part(1, (reading,)))}
+        for reading in readings(definition)
+    }
+    base, names = contents[BASE.name], list(contents)
+    for reading in definition.readings:
+        own = contents[reading.name]
+        changed = {place[0] for place, content in own.items() if content != base[place]}
+        others = names[1 : names.index(reading.name)]
+        if (same := next((name for name in others if contents[name] == own), None)) is not None:
+            raise DefinitionError(f"{definition.name}: reading {reading.name!r} has the runs of reading {same!r}")
+        if not changed:
+            raise DefinitionError(f"{definition.name}: reading {reading.name!r} changes no run: {_overridden(reading)}")
+        if unchanged := [name for name in reading.schemes if name not in changed]:
+            schemes = ", ".join(unchanged)
+            raise DefinitionError(f"{definition.name}: reading {reading.name!r} changes no run of {schemes}")
+
+
+def _overridden(reading: Reading) -> str:
+    if reading.schemes:
+        return "its settings are those of the base"
+    return "its settings are those of the base, or the schemes set them themselves; valid: schemes that it changes"
+
+
+def wide_settings(reading: PaperReading, content: Mapping[str, Any]) -> list[str]:
+    """The settings of a reading of the whole paper for a run that is ``content`` without it."""
+    queue, found = content["queue"], []
+    if reading.disciplines and queue["discipline"] not in reading.disciplines:
+        return []
+    wanted = reading.transports
+    names = [group["name"] for group in content["groups"] if not wanted or group["transport"] in wanted]
+    shown = {name: _written(value) for name, value in queue.get(queue["discipline"], {}).items()}
+    for text in reading.settings:
+        found += [text.format(group=name, **shown) for name in (names if "{group}" in text else [""])]
+    return found
+
+
+def _written(value: Any) -> str:
+    """A value of a resolved scenario as a setting has it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def axis_settings(axis: Axis, value: Any) -> list[str]:

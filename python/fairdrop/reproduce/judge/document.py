@@ -91,6 +91,7 @@ def finished(definition: Definition, order: Order, found: Found) -> dict[str, An
                 "text": item.claim.text,
                 "tolerance": item.claim.tolerance,
                 "reason": item.claim.reason,
+                **({"claimed": item.claim.claimed} if item.claim.claimed else {}),
                 "verdict": item.verdict,
                 "measured": item.measured,
                 "why": item.why,

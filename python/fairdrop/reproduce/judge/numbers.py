@@ -64,13 +64,13 @@ def one_run(row: Row) -> float:
 
 
 def beside_published(definition: Definition, data: Mapping[str, Data], bearing: str | None) -> list[dict[str, Any]]:
-    """Each published value with what was measured there under every reading, and its verdict.
+    """Each published value that is judged, with what was measured there under every reading, and its verdict.
 
     ``bearing`` is the reading under which all claims hold, where the base reading bears not all of them out.
     """
     units = {one.name: one for one in definition.measures}
     found = []
-    for point in definition.published:
+    for point in (one for one in definition.published if one.judged):
         rows = {name: row for name, some in data.items() if (row := _row_of(point, some)) is not None}
         unit = units[point.measure].unit
         verdict = Compared(PENDING)

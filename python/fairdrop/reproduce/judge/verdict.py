@@ -119,7 +119,7 @@ def _alone(claim: Claim, definition: Definition, data: Data) -> Judged:
         return Judged(claim, INCONCLUSIVE, found.measured, why, tried)
     if (off := _how_far(claim, data, found)) is not None:
         return Judged(claim, OFF, found.measured, f"{off}.{detail}", tried)
-    verdict = REFUTED if definition.is_own else CONTRADICTED
+    verdict = REFUTED if definition.is_own and not claim.claimed else CONTRADICTED
     return Judged(claim, verdict, found.measured, f"the measurement contradicts it.{detail}", tried)
 
 

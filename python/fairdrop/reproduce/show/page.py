@@ -58,8 +58,11 @@ def render(found: Sequence[Findings]) -> str:
 
 def counted(found: Sequence[Findings]) -> str:
     """How many claims, and how many printed numbers, have which verdict; hypotheses of our own apart."""
-    papers = [claim["verdict"] for one in found if not one.definition.is_own for claim in one.document["claims"]]
-    own = [claim["verdict"] for one in found if one.definition.is_own for claim in one.document["claims"]]
+    papers: list[str] = []
+    own: list[str] = []
+    for one in found:
+        for claim in one.document["claims"]:
+            (own if one.definition.is_own and "claimed" not in claim else papers).append(claim["verdict"])
     numbers = [point["verdict"] for one in found for point in one.document["published"] if point["source"] == "paper"]
     parts = (("Claims of the papers", papers), ("printed numbers", numbers), ("own hypotheses", own))
     return "; ".join(f"{name}: {tally(verdicts)}" for name, verdicts in parts if verdicts)

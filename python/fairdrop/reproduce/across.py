@@ -1,0 +1,264 @@
+"""Readings of a whole paper against all of its ids: what each bears out and breaks, and the set-up that explains most.
+
+A reading that saves one figure may ruin the next. So every reading that a paper's ``paper.toml`` declares is run
+against every id of the paper with the same seeds, one by one, and then together: coordinate descent over the questions
+that the readings answer, from the set-up as decided. Each distinct simulation is run once (`execute.store`), and what
+an id comes to under a set-up is kept as a digest, from which everything here is computed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairdrop.files import DOCUMENT, read_json
+from fairdrop.models import ModelError
+from fairdrop.progress import Progress
+from fairdrop.reproduce.define.definition import BASE_READING, Definition, PaperReading
+from fairdrop.reproduce.define.fields import DefinitionError
+from fairdrop.reproduce.define.papers import names, paper_of
+from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.definitions import definition
+from fairdrop.reproduce.execute.plan import Order, Part, cells, looks
+from fairdrop.reproduce.execute.store import Store, write_text
+from fairdrop.reproduce.execute.work import measure
+from fairdrop.reproduce.judge.document import identity
+from fairdrop.reproduce.judge.numbers import beside_published
+from fairdrop.reproduce.judge.verdict import CONTRADICTED, HELD, OFF, PENDING, REFUTED, judge
+from fairdrop.reproduce.measure.looks import Look
+from fairdrop.reproduce.measure.runs import MeasureError
+from fairdrop.scenario import ScenarioError
+
+__all__ = ["Campaign", "Digest", "Matrix", "SetUp", "of_key", "questions"]
+
+SCHEMA = "fairdrop/readings/1"
+#: Verdicts that a reading breaks a claim or a number with.
+BROKEN = (CONTRADICTED, OFF, REFUTED, PENDING)
+#: Readings that hold together, by name in the order of the paper; none is the set-up as decided.
+SetUp = tuple[str, ...]
+#: What an id comes to under a set-up, in plain values.
+Digest = Mapping[str, Any]
+
+
+def key_of(set_up: SetUp) -> str:
+    """The name of a set-up in digests."""
+    return " + ".join(set_up) or BASE_READING
+
+
+def of_key(key: str) -> SetUp:
+    """The set-up of a name."""
+    return () if key == BASE_READING else tuple(key.split(" + "))
+
+
+def questions(name: str) -> dict[str, tuple[PaperReading, ...]]:
+    """The readings of a paper by the question that they answer, in its order."""
+    found: dict[str, list[PaperReading]] = {}
+    for reading in paper(name).readings:
+        found.setdefault(reading.question, []).append(reading)
+    return {question: tuple(readings) for question, readings in found.items()}
+
+
+@dataclass
+class Campaign:
+    """The digests of one paper: those of a file, and those that are made and added to it."""
+
+    name: str
+    order: Order
+    directory: Path
+    threads: int | None = None
+    #: The ids, all of the paper when empty.
+    ids: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        self.store = Store(self.directory / "store")
+        self.path = self.directory / f"{self.name}.json"
+        self.ids = tuple(self.ids) or tuple(one for one in names() if paper_of(one) == self.name)
+        self.digests = self._read()
+
+    def _read(self) -> dict[str, dict[str, Digest]]:
+        """Digests by set-up and id, as far as nothing that decides them has changed."""
+        try:
+            document = read_json(self.path, DOCUMENT, "")
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            return {}
+        found: dict[str, dict[str, Digest]] = document["digests"]
+        return {
+            key: {name: one for name, one in some.items() if one["identity"] == self._identity(name, of_key(key))}
+            for key, some in found.items()
+        }
+
+    def _identity(self, name: str, set_up: SetUp) -> str | None:
+        declared = {reading.name: reading for reading in paper(self.name).readings}
+        if name not in names() or not set(set_up) <= set(declared):
+            return None
+        texts = [f"{declared[one].settings}{declared[one].disciplines}{declared[one].transports}" for one in set_up]
+        return "\n".join([identity(definition(name), self.order), *texts])
+
+    def document(self) -> dict[str, Any]:
+        """What is kept, in plain values."""
+        return {"schema": SCHEMA, "paper": self.name, "profile": self.order.profile, "digests": self.digests}
+
+    def write(self) -> None:
+        write_text(self.path, json.dumps(self.document(), allow_nan=False, indent=1) + "\n")
+
+    def check(self) -> None:
+        """Raises DefinitionError where a reading changes no run of the paper."""
+        for reading in paper(self.name).readings:
+            if not any(self._changes(definition(name), (reading.name,)) for name in self.ids):
+                raise DefinitionError(f"papers/{self.name}: reading {reading.name!r} changes no run of any id")
+
+    def _wide(self, set_up: SetUp) -> tuple[PaperReading, ...]:
+        return tuple(reading for reading in paper(self.name).readings if reading.name in set_up)
+
+    def _changes(self, one: Definition, set_up: SetUp) -> bool:
+        """Whether any run of an id differs from that of the set-up as decided."""
+        base, other = (cells(one, self.order, Part(1, wide=self._wide(some))) for some in ((), set_up))
+        return any(cell.content != changed.content for cell, changed in zip(base, other, strict=True))
+
+    def missing(self, set_up: SetUp) -> list[str]:
+        """The ids that have no digest under a set-up."""
+        known = self.digests.get(key_of(set_up), {})
+        return [name for name in self.ids if name not in known]
+
+    def runs(self, set_ups: Sequence[SetUp]) -> dict[str, float]:
+        """The distinct simulations that the digests of some set-ups still lack, by key, with their rough work."""
+        found: dict[str, float] = {}
+        for set_up in set_ups:
+            for name in self.missing(set_up):
+                one = definition(name)
+                part = Part(looks(one, self.order)[0], wide=self._wide(set_up))
+                for cell in cells(one, self.order, part):
+                    found |= {key: cell.weight for seed in cell.seeds if not self.store.has(key := cell.key(seed))}
+        return found
+
+    def make(self, set_up: SetUp, told: Callable[[str], None] = lambda _: None) -> Mapping[str, Digest]:
+        """The digests of all ids under a set-up; those that are missing are made, and written one by one."""
+        known = self.digests.setdefault(key_of(set_up), {})
+        for name in self.missing(set_up):
+            known[name] = self._digest(definition(name), set_up)
+            self.write()
+            told(f"{self.name}: {key_of(set_up)}: {name}")
+        return {name: known[name] for name in self.ids}
+
+    def _digest(self, one: Definition, set_up: SetUp) -> Digest:
+        """What an id comes to; where no run is another one, what it comes to as decided."""
+        head = {"identity": self._identity(one.name, set_up)}
+        if set_up and not self._changes(one, set_up):
+            (base,) = (some for name, some in self.make(()).items() if name == one.name)
+            return {**base, **head, "changed": False}
+        seeds = looks(one, self.order)
+        look = Look(1, len(seeds))
+        part = Part(seeds[0], wide=self._wide(set_up))
+        try:
+            found = measure(one, self.order, self.store, self.threads, Progress(), part, look.error)
+            judged, _ = judge(one, found.data, ())
+            numbers = beside_published(one, found.data, None)
+        except (ScenarioError, MeasureError, ModelError) as error:
+            return {**head, "changed": True, "pending": str(error), "claims": {}, "numbers": []}
+        return {
+            **head,
+            "changed": bool(set_up),
+            "claims": {
+                item.claim.name: {"text": item.claim.text, "verdict": item.verdict, "measured": item.measured}
+                for item in judged
+            },
+            "numbers": [
+                {
+                    name: point[name]
+                    for name in ("label", "unit", "scheme", "at", "published", "tolerance", "apart", "verdict")
+                }
+                for point in numbers
+            ],
+        }
+
+    def singles(self) -> list[SetUp]:
+        """The set-up as decided, and each reading alone."""
+        return [(), *((reading.name,) for reading in paper(self.name).readings)]
+
+    def search(self, told: Callable[[str], None] = lambda _: None) -> SetUp:
+        """The set-up under which most claims and numbers hold: coordinate descent over the questions.
+
+        One question after the other takes the answer that scores most with all others as they are, until no question
+        changes its answer; a tie keeps the answer that it has. Every set-up that is tried is another digest.
+        """
+        best: dict[str, str | None] = dict.fromkeys(questions(self.name))
+        while True:
+            before = dict(best)
+            for question, readings in questions(self.name).items():
+                options: list[str | None] = [best[question]]
+                options += [name for name in (None, *(one.name for one in readings)) if name != best[question]]
+                scores = [score(self.make(self._together({**best, question: name}), told)) for name in options]
+                best[question] = options[scores.index(max(scores))]
+            if best == before:
+                return self._together(best)
+
+    def _together(self, answers: Mapping[str, str | None]) -> SetUp:
+        chosen = set(answers.values())
+        return tuple(reading.name for reading in paper(self.name).readings if reading.name in chosen)
+
+
+def verdicts(digests: Mapping[str, Digest]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Every claim and number of some ids, by place, with its verdict."""
+    for name, one in digests.items():
+        for claim, found in one["claims"].items():
+            yield (name, claim), found["verdict"]
+        for point in one["numbers"]:
+            where = ", ".join(f"{axis} {value}" for axis, value in point["at"].items())
+            what = f"{point['label']} {point['scheme'] or ''} {where} = {point['published']:g}"
+            yield (name, what), point["verdict"]
+
+
+def score(digests: Mapping[str, Digest]) -> tuple[int, int]:
+    """How many claims and numbers hold; and, of as many, fewer that are contradicted or off."""
+    found = [verdict for _, verdict in verdicts(digests)]
+    return found.count(HELD), -sum(verdict in BROKEN for verdict in found)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The digests of a paper as a table: set-ups by ids."""
+
+    name: str
+    digests: Mapping[str, Mapping[str, Digest]]
+
+    def ids(self) -> list[str]:
+        """The ids with a digest as decided."""
+        return list(self.digests.get(BASE_READING, {}))
+
+    def against(self, key: str, name: str) -> tuple[list[str], list[str]]:
+        """Claims and numbers of an id that a set-up bears out, and that it breaks, where as decided they are otherwise."""
+        base = dict(verdicts({name: self.digests[BASE_READING][name]}))
+        other = dict(verdicts({name: self.digests[key][name]}))
+        gained = [place[1] for place, verdict in other.items() if verdict == HELD != base.get(place)]
+        held = [place for place, verdict in base.items() if verdict == HELD]
+        return gained, [place[1] for place in held if other.get(place, PENDING) in BROKEN]
+
+    def bears_out(self, key: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """The same over all ids that have been run, by id."""
+        gained: list[tuple[str, str]] = []
+        lost: list[tuple[str, str]] = []
+        for name in self.digests[key]:
+            for found, into in zip(self.against(key, name), (gained, lost), strict=True):
+                into += [(name, what) for what in found]
+        return gained, lost
+
+    def still_broken(self, key: str) -> list[tuple[str, str, str]]:
+        """What contradicts a set-up: id, claim or number, verdict."""
+        found = verdicts(self.digests[key])
+        return [(name, what, verdict) for (name, what), verdict in found if verdict in BROKEN]
+
+    def holds_under(self) -> dict[tuple[str, str], list[str]]:
+        """What does not hold as decided, with the set-ups that bear it out and break nothing else of the paper."""
+        found: dict[tuple[str, str], list[str]] = {
+            place: [] for place, verdict in verdicts(self.digests[BASE_READING]) if verdict != HELD
+        }
+        for key in self.digests:
+            gained, lost = self.bears_out(key)
+            for place in gained if not lost else []:
+                found[place].append(key)
+        return found
