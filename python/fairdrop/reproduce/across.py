@@ -231,7 +231,7 @@ class Matrix:
         return list(self.digests.get(BASE_READING, {}))
 
     def against(self, key: str, name: str) -> tuple[list[str], list[str]]:
-        """Claims and numbers of an id that a set-up bears out, and that it breaks, where as decided they are otherwise."""
+        """Claims and numbers of an id that hold under a set-up and not as decided; and those that it breaks."""
         base = dict(verdicts({name: self.digests[BASE_READING][name]}))
         other = dict(verdicts({name: self.digests[key][name]}))
         gained = [place[1] for place, verdict in other.items() if verdict == HELD != base.get(place)]
