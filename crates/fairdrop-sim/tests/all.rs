@@ -31,6 +31,7 @@ mod replay;
 mod rivals;
 mod sources;
 mod tcp_and_unresponsive_udp;
+mod ties;
 mod topologies;
 mod trace;
 mod transport_tables;

@@ -77,6 +77,8 @@ const ORDER_BITS: u32 = 28;
 const LOW_BITS: u32 = ENTITY_BITS + KIND_BITS;
 const ORDER_SHIFT: u32 = LOW_BITS + LANE_BITS;
 const TIME_SHIFT: u32 = ORDER_SHIFT + ORDER_BITS;
+/// The order of what happens after all else at one time.
+const LAST_ORDER: u64 = (1 << ORDER_BITS) - 1;
 /// Entities that an event can name: 2^28.
 pub const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 /// Beyond every run; what is later counts as then. (At 1 bit/s the end of a full plain FIFO is 16 years ahead.)
@@ -236,6 +238,14 @@ impl Calendar {
     }
 }
 
+#[inline(always)]
+fn key_of(at: Time, order: u64, kind: Kind, entity: u32) -> u128 {
+    debug_assert!(entity < MAX_ENTITIES);
+    u128::from(at.min(LATEST).ns()) << TIME_SHIFT
+        | u128::from(order) << ORDER_SHIFT
+        | u128::from((kind as u32) << ENTITY_BITS | entity)
+}
+
 /// The event of a key.
 #[inline]
 fn named(key: u128) -> (Kind, u32) {
@@ -272,6 +282,18 @@ impl Events {
     pub fn push(&mut self, at: Time, kind: Kind, entity: u32) {
         let key = self.key(at, kind, entity);
         self.insert(key);
+    }
+
+    /// The same, for an event that happens before all others at `at`.
+    #[inline(never)]
+    pub fn push_first(&mut self, at: Time, kind: Kind, entity: u32) {
+        self.insert(key_of(at, 0, kind, entity));
+    }
+
+    /// The same, for an event that happens after all others at `at`.
+    #[inline(never)]
+    pub fn push_last(&mut self, at: Time, kind: Kind, entity: u32) {
+        self.insert(key_of(at, LAST_ORDER, kind, entity));
     }
 
     /// The same, for an event of which there is mostly one after another.
@@ -340,12 +362,9 @@ impl Events {
 
     #[inline]
     fn key(&mut self, at: Time, kind: Kind, entity: u32) -> u128 {
-        debug_assert!(entity < MAX_ENTITIES);
-        let order = self.order & ((1 << ORDER_BITS) - 1);
+        let order = self.order & LAST_ORDER;
         self.order += 1;
-        u128::from(at.min(LATEST).ns()) << TIME_SHIFT
-            | u128::from(order) << ORDER_SHIFT
-            | u128::from((kind as u32) << ENTITY_BITS | entity)
+        key_of(at, order, kind, entity)
     }
 
     /// The next event.
@@ -525,6 +544,18 @@ mod tests {
             }
             prop_assert_eq!(events.pop(), None);
         }
+    }
+
+    #[test]
+    fn first_and_last_of_one_time_do_not_depend_on_when_they_were_scheduled() {
+        let (mut events, at) = (Events::default(), Time::from_ns(7));
+        events.push_last(at, Kind::Sent, 3);
+        events.push(at, Kind::Arrive, 1);
+        events.push_in(Lane::new(2), at, Kind::Arrive, 2);
+        events.push_first(at, Kind::Sent, 0);
+        events.push(Time::from_ns(8), Kind::Arrive, 4);
+        let entities: Vec<_> = std::iter::from_fn(|| events.pop()).map(|(.., entity)| entity).collect();
+        assert_eq!(entities, [0, 1, 2, 3, 4]);
     }
 
     /// Years beyond what a key can hold are later than everything within it, by whatever way they come.

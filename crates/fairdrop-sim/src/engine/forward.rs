@@ -6,6 +6,7 @@ use super::events::{Kind, Lane};
 use super::links::LinkState;
 use super::packets::InFlight;
 use super::stray::Place;
+use crate::scenario::Ties;
 use crate::trace::{About, Tracer};
 use fairdrop::{Meta, Packet, Time};
 
@@ -120,7 +121,11 @@ impl<T: Tracer> Engine<'_, T> {
     #[cold]
     #[inline(never)]
     fn tend_and_schedule_sent(&mut self, done: Time, link: u32) {
-        self.events.push(done, Kind::Sent, link);
+        match self.scenario.ties {
+            Ties::AsScheduled => self.events.push(done, Kind::Sent, link),
+            Ties::ArrivalsFirst => self.events.push_last(done, Kind::Sent, link),
+            Ties::EndsFirst => self.events.push_first(done, Kind::Sent, link),
+        }
         self.prefetch_sent(link);
         self.watch_timer(link);
     }

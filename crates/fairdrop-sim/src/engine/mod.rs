@@ -32,7 +32,7 @@ pub use outside::{Departing, Notice, Unheard};
 use crate::control::{Control, RunClock};
 use crate::port::Port;
 use crate::prefetch::FEW_FLOWS;
-use crate::scenario::{QueueError, Scenario};
+use crate::scenario::{QueueError, Scenario, Ties};
 use crate::trace::Tracer;
 use conservation::{Conservation, Fate};
 use events::{Events, Kind};
@@ -73,7 +73,7 @@ pub struct Engine<'s, T = ()> {
     few_flows: u32,
     /// Whether there are more, or links are tended: then the engine looks ahead of each event.
     looks_ahead: bool,
-    /// Whether some link is tended: its discipline has a timer, or a trace paces it.
+    /// Whether some link is tended: its discipline has a timer, a trace paces it, or ties have an order of their own.
     tends_links: bool,
     /// When each flow starts, until that is scheduled.
     starts: Vec<Time>,
@@ -150,9 +150,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
             engine.events.push(scenario.warm_up, Kind::Snapshot, 0);
         }
         if engine.links.any_tended() {
-            (engine.few_flows, engine.tends_links) = (0, true);
+            engine.few_flows = 0;
+            engine.tends_links = true;
             (0..engine.links.len()).for_each(|link| engine.watch_timer(link));
         }
+        engine.tends_links |= scenario.ties != Ties::default();
         engine.count_flows();
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);

@@ -5,6 +5,7 @@ use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
 use super::{
     Extensions, Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes,
+    ties::Ties,
 };
 use crate::control::Control;
 use crate::meter::End;
@@ -80,6 +81,7 @@ pub fn scenario(
         sample,
         positions,
         positions_from,
+        ties: top.text("ties").and_then(Ties::of_word).unwrap_or_default(),
         windows,
         queue,
         links,

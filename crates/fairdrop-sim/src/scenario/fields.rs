@@ -1,6 +1,7 @@
 //! Every field of a scenario but those of its transports: name, unit, range, default, source. What is read, listed, and
 //! described by the schema all comes from these tables, those of the transports and those of the disciplines.
 
+use super::ties::Ties;
 use crate::meter::End;
 use fairdrop::Kind;
 use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, SWITCH, field};
@@ -66,6 +67,14 @@ pub const SCENARIO: &[FieldSpec] = &[
         FieldKind::Param(Kind::Choice(End::WORDS)),
         Some("\"tail\""),
         "Which end of the queue has position 0, in snapshots and velocities.",
+    ),
+    field(
+        "ties",
+        "",
+        FieldKind::Param(Kind::Choice(Ties::WORDS)),
+        Some("\"as_scheduled\""),
+        "Order of the end of a transmission and other events of the same nanosecond: as they were scheduled, the end last, so that \
+         arrivals find the queue before the next packet has left it, or the end first.",
     ),
     field(
         "windows",

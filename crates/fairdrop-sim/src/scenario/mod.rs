@@ -31,6 +31,7 @@ mod queue;
 mod remarks;
 mod routes;
 mod schema;
+mod ties;
 mod trace;
 
 pub use crate::transport::Transport;
@@ -40,6 +41,7 @@ pub use fairdrop_link::Impairments;
 pub(crate) use queue::build as build_queue;
 pub use queue::{QueueConfig, QueueError, extension_of};
 pub use schema::{catalogue, json_schema};
+pub use ties::Ties;
 pub use trace::LinkTrace;
 
 use crate::control::Control;
@@ -72,6 +74,8 @@ pub struct Scenario {
     pub positions: Option<Time>,
     /// Which end of the queue has position 0.
     pub positions_from: End,
+    /// Order of the end of a transmission and other events of one nanosecond.
+    pub ties: Ties,
     /// Groups whose congestion windows are recorded on the grid of `sample`, as indices.
     pub windows: Vec<usize>,
     /// The discipline under study: what links with `queue = true` run.

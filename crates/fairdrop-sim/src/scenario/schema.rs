@@ -2,7 +2,7 @@
 //! and a scenario itself after defaults.
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
-use super::{Extensions, Group, Link, LinkQueue, Scenario};
+use super::{Extensions, Group, Link, LinkQueue, Scenario, Ties};
 use crate::meter::End;
 use crate::transport;
 use fairdrop::{CATALOGUE, DisciplineInfo, Kind, LIMIT, Time};
@@ -209,6 +209,9 @@ impl Scenario {
         });
         if self.positions_from != End::default() {
             json["positions_from"] = json!(self.positions_from);
+        }
+        if self.ties != Ties::default() {
+            json["ties"] = json!(self.ties);
         }
         let of_links = self.links.iter().filter_map(|link| self.queue_of(link));
         let extensions: BTreeMap<_, _> = [&self.queue]
