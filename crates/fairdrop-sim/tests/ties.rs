@@ -63,8 +63,8 @@ fn without_ties_the_order_changes_nothing() {
 
 #[test]
 fn a_scenario_that_may_hang_on_ties_says_so() {
-    let told = |settings: &[&str]| scenario(TIED, settings).remarks;
-    let [remark] = told(&[]).try_into().expect("one remark");
+    let remarks_of = |settings: &[&str]| scenario(TIED, settings).remarks;
+    let [remark] = remarks_of(&[]).try_into().expect("one remark");
     assert!(
         remark.starts_with("group udp: its gap (4 ms) and the time of a packet on link ")
             && remark.contains("(8 ms) are multiples of each other")
@@ -78,7 +78,7 @@ fn a_scenario_that_may_hang_on_ties_says_so() {
         "queue.discipline=choke",
         "queue.discipline=fq_codel",
     ] {
-        assert!(told(&[quiet]).is_empty(), "{quiet}");
+        assert!(remarks_of(&[quiet]).is_empty(), "{quiet}");
     }
     for tied in [
         &["queue.discipline=choke", "queue.choke.draw=head"][..],
@@ -86,7 +86,7 @@ fn a_scenario_that_may_hang_on_ties_says_so() {
         &["groups.udp.rate=100kbit"],
         &["groups.udp.packet_size=500B", "groups.udp.rate=500kbit"],
     ] {
-        assert_eq!(told(tied).len(), 1, "{tied:?}");
+        assert_eq!(remarks_of(tied).len(), 1, "{tied:?}");
     }
 }
 

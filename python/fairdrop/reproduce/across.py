@@ -136,13 +136,13 @@ class Campaign:
                     found |= {key: cell.weight for seed in cell.seeds if not self.store.has(key := cell.key(seed))}
         return found
 
-    def make(self, set_up: SetUp, told: Callable[[str], None] = lambda _: None) -> Mapping[str, Digest]:
+    def make(self, set_up: SetUp, report: Callable[[str], None] = lambda _: None) -> Mapping[str, Digest]:
         """The digests of all ids under a set-up; those that are missing are made, and written one by one."""
         known = self.digests.setdefault(key_of(set_up), {})
         for name in self.missing(set_up):
             known[name] = self._digest(definition(name), set_up)
             self.write()
-            told(f"{self.name}: {key_of(set_up)}: {name}")
+            report(f"{self.name}: {key_of(set_up)}: {name}")
         return {name: known[name] for name in self.ids}
 
     def _digest(self, one: Definition, set_up: SetUp) -> Digest:
@@ -180,7 +180,7 @@ class Campaign:
         """The set-up as decided, and each reading alone."""
         return [(), *((reading.name,) for reading in paper(self.name).readings)]
 
-    def search(self, told: Callable[[str], None] = lambda _: None) -> SetUp:
+    def search(self, report: Callable[[str], None] = lambda _: None) -> SetUp:
         """The set-up under which most claims and numbers hold: coordinate descent over the questions.
 
         One question after the other takes the answer that scores most with all others as they are, until no question
@@ -192,7 +192,7 @@ class Campaign:
             for question, readings in questions(self.name).items():
                 options: list[str | None] = [best[question]]
                 options += [name for name in (None, *(one.name for one in readings)) if name != best[question]]
-                scores = [score(self.make(self._together({**best, question: name}), told)) for name in options]
+                scores = [score(self.make(self._together({**best, question: name}), report)) for name in options]
                 best[question] = options[scores.index(max(scores))]
             if best == before:
                 return self._together(best)
