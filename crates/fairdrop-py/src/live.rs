@@ -46,12 +46,12 @@ impl Daemon {
         if let Some(extension) = fairdrop_sim::scenario::extension_of(&scenario.queue) {
             let name = extension.info.name;
             return Err(format!(
-                "queue.discipline = \"{name}\" is user-defined, which is simulated only; valid: one of `fairdrop list`"
+                "queue.discipline = \"{name}\" is user-defined and can be simulated only; valid: one of `fairdrop list`"
             ));
         }
         if let Some(name) = scenario.groups.iter().find_map(Group::congestion_extension) {
             return Err(format!(
-                "transport = \"{name}\" is user-defined, which is simulated only; valid: one of `fairdrop list`"
+                "transport = \"{name}\" is user-defined and can be simulated only; valid: one of `fairdrop list`"
             ));
         }
         let child = self.start(scenario, &["--check"])?;
