@@ -259,7 +259,7 @@ typedef struct fairdrop_error {
     enum fairdrop_status status;
     // The parameter concerned, empty when it is none. Ends with NUL.
     char parameter[32];
-    // What is wrong and what would be valid, in English. Ends with NUL; cut where it is longer.
+    // The problem and the valid values, in English. Ends with NUL; cut where it is longer.
     char message[476];
 } fairdrop_error;
 
