@@ -280,6 +280,10 @@ qdisc-shares: .venv/installed ## UDP beside kernel TCP under the BPF qdiscs and 
 	$(BIN)/python -m experiments.kernel_shares.campaign --keep
 	$(BIN)/python -m experiments.pages kernel_shares
 
+readings: .venv/installed ## every reading of a whole paper against all of its ids, and the set-up that explains most (an hour; resumes; READINGS="choke --threads 1")
+	$(BIN)/python -m experiments.readings.campaign $(READINGS)
+	$(BIN)/python -m experiments.pages readings
+
 short-ids: .venv/installed ## what collisions of flow ids of 8 to 24 bits cost flows under CHOKe (a quarter of an hour; resumes)
 	$(BIN)/python -m experiments.short_ids.campaign
 	$(BIN)/python -m experiments.pages short_ids

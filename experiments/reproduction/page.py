@@ -193,7 +193,7 @@ def calibration(found: Findings) -> str:
     for where in sorted(distances, key=lambda one: distances[one]):
         at = dict(where)
         rates = [data.select("drop", None, {**at, "rate": rate})[0].estimate.mean for rate, _ in points]
-        cells = [*map(str, at.values()), f"{distances[where]:.2f}", *(f"{value:.1f}" for value in rates)]
+        cells = [*(str(at[name]) for name in frozen), f"{distances[where]:.2f}", *(f"{value:.1f}" for value in rates)]
         bold = [f"**{text}**" for text in cells] if at == dict(frozen) else cells
         lines.append("| " + " | ".join(bold) + " |")
     return "\n".join(lines) + "\n"
@@ -248,7 +248,7 @@ def index(found: list[Findings]) -> str:
     lines += ["", "## Pages", ""]
     there = {one.definition.paper for one in found}
     lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if name in there]
-    lines += ["- [The calibration, cell by cell](calibration.md)", ""]
+    lines += ["- [The calibration, cell by cell](calibration.md)", "- [Readings of whole papers](readings.md)", ""]
     lines += peers(found)
     lines += ["## Claims that say nothing about their scheme", ""]
     text = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."

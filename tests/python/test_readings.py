@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from experiments.readings.page import page
 from fairdrop import reproduce
 from fairdrop.reproduce import across
 from fairdrop.reproduce.across import Campaign, Matrix, of_key
@@ -161,7 +162,14 @@ def test_each_reading_runs_against_every_id_and_each_simulation_once(tiny, tmp_p
         ("tiny-fig1", "udp", "contradicted"), ("tiny-fig1", "udp  flows 8 = 460", "number off"),
     ]  # fmt: skip
 
+    text = page([(matrix, "slow")])
+    assert "| tiny-fig1 | +2 | same | · |" in text and "## Tiny" in text
+    assert "Most claims and numbers hold under *slow*" in text and "Declared and not run yet" not in text
+    del matrix.digests["fast"]
+    assert "Declared and not run yet (`make readings` goes on): fast." in page([(matrix, None)])
+
     again = campaign(tmp_path)
+    one = campaign(tmp_path)
     assert again.digests == one.digests
     for set_up in again.singles():
         again.make(set_up)

@@ -77,7 +77,7 @@ def test_the_comparison_is_of_this_engine(scheme, stored, tmp_path):
 
 
 def test_findings_name_claims_that_are_there():
-    assert len(headlines()) == 10
+    assert len(headlines()) == 12
     for finding in headlines():
         for proof in finding.proof:
             name, _, claim = proof.partition("/")

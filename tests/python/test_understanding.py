@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fairdrop
-from fairdrop.models import profile, tcp_equilibrium
+from fairdrop.models import Pftk, profile, tcp_equilibrium
 
 CAPACITY = 125.0
 SETTING = {"capacity": CAPACITY, "delay": 0.1, "min_th": 20.0, "max_th": 520.0, "max_p": 0.5}
@@ -72,6 +72,10 @@ def test_figure_5(root):
         assert per_flow == pytest.approx(float(model.x[1] * (1 - model.p[1])), rel=0.01)
         queue = mean(result.queues, "mean_packets")
         assert 0.75 * model.b < queue < model.b
+        if flows > 12:
+            # With 12 flows that law does not fill the link.
+            with_timeouts = tcp_equilibrium(tcp_flows=flows, udp_rate=10 * CAPACITY, law=Pftk(1.0), **SETTING)
+            assert with_timeouts.b < queue, "between the laws without timeouts and with all of them"
         queues.append(queue)
     assert queues == sorted(queues)
 

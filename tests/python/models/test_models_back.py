@@ -118,6 +118,57 @@ def test_stability_is_about_the_admitted_rate():
     assert back_choke(lam, 0).load == pytest.approx(10, rel=1e-14)
 
 
+def admissions(lam, weights):
+    """Flow i was admitted last with this weight; then arrivals of all others are admitted."""
+    return float(np.dot(weights, lam.sum() - lam))
+
+
+@pytest.mark.parametrize(("lam", "printed", "by_shares", "rate"), [
+    ((1, 1, 1, 7), 3.625, 6.375, 4.8), ((1, 2, 3, 4), 20 / 7, 50 / 7, 7.0),
+])  # fmt: skip
+def test_admissions_are_weighted_by_time(lam, printed, by_shares, rate):
+    """IV.B, after equation (5): the paper's pi are the shares of admissions, the law of the chain at its jumps.
+
+    Weighted by these, what the states admit does not add up to the rate of admissions. Weighted by time it does: the
+    chain leaves state i at rate S - lambda_i, so its part of the time is lambda_i / S.
+    """
+    lam = np.array(lam, dtype=float)
+    generator = np.tile(lam, (lam.size, 1))
+    np.fill_diagonal(generator, 0.0)
+    jumps = generator / generator.sum(axis=1, keepdims=True)
+    np.fill_diagonal(generator, -generator.sum(axis=1))
+
+    def law(matrix):
+        """The probabilities that ``matrix``, of columns that sum to nothing, leaves as they are."""
+        full = np.vstack([matrix.T, np.ones(lam.size)])
+        return np.linalg.lstsq(full, np.append(np.zeros(lam.size), 1.0), rcond=None)[0]
+
+    pi, psi = law(jumps - np.eye(lam.size)), law(generator)
+    np.testing.assert_allclose(pi, back_choke(lam, 1).shares, rtol=1e-12)
+    np.testing.assert_allclose(psi, lam / lam.sum(), rtol=1e-12)
+    assert float(np.dot(pi, lam)) == pytest.approx(printed, rel=1e-12)
+    assert admissions(lam, pi) == pytest.approx(by_shares, rel=1e-12)
+    assert admissions(lam, psi) == pytest.approx(rate, rel=1e-12) == lam.sum() - np.dot(lam, lam) / lam.sum()
+    assert back_choke(lam, 1).load == pytest.approx(rate, rel=1e-12)
+
+
+@pytest.mark.parametrize(("lam", "memory"), [((1.0, 1.0, 1.0, 7.0), 1), ((1.0, 2.0, 3.0, 4.0), 2)])
+def test_soldiers_march_at_the_rates_of_admissions(lam, memory):
+    """F113, section IV.B: soldiers step by their clocks, none while it is one of the last ``memory`` that did."""
+    rng = random.Random(113)
+    steps, last, now = [0] * len(lam), [], 0.0
+    for _ in range(400_000):
+        now += rng.expovariate(sum(lam))
+        (soldier,) = rng.choices(range(len(lam)), weights=lam)
+        if soldier in last:
+            continue
+        steps[soldier] += 1
+        last = [*last, soldier][-memory:]
+    found = np.array(steps) / now
+    np.testing.assert_allclose(found, marching_soldiers(lam, memory), rtol=0.02)
+    assert abs(found / np.array(lam) - 1).max() > 0.15, "clocks alone would be another law"
+
+
 def test_many_flows_fast_and_without_overflow():
     lam = np.random.default_rng(1).lognormal(0, 3, 10_000)
     start = time.perf_counter()
