@@ -424,8 +424,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
             self.bank = (self.bank + 1) % self.params.banks.max(1);
             let (found, packet) = self.draw(bank, fifo, &seen, env);
             drawn.add_once(found);
-            if !self.params.replacement {
-                packet.into_iter().for_each(|packet| seen.add(packet));
+            if let Some(packet) = packet.filter(|_| !self.params.replacement) {
+                seen.add(packet);
             }
         }
         drawn
