@@ -91,8 +91,15 @@ def best(matrix: Matrix, key: str | None) -> list[str]:
         f"{count(len(matrix.digests), 'set-up')} were tried. What still contradicts it:"
     )
     lines = [paragraph(told), ""]
-    lines += [item(f"`{name}`: {what}. {verdict}.") for name, what, verdict in matrix.still_broken(key)]
+    for name, what, verdict in matrix.still_broken(key):
+        lines.append(item(f"`{name}`: {_told(matrix, key, name, what)}: {verdict}."))
     return [*lines, ""]
+
+
+def _told(matrix: Matrix, key: str, name: str, what: str) -> str:
+    """A claim by its text with what was measured, a number as it is."""
+    claim = matrix.digests[key][name]["claims"].get(what)
+    return f"{claim['text']} ({claim['measured']})" if claim else " ".join(what.split())
 
 
 def borne_out(matrix: Matrix) -> list[str]:
@@ -100,6 +107,9 @@ def borne_out(matrix: Matrix) -> list[str]:
     found = {place: keys for place, keys in matrix.holds_under().items() if keys}
     if not found:
         return ["No set-up bears out more without breaking something else of the paper.", ""]
-    lines = ["Borne out by a set-up that breaks nothing else of the paper:", ""]
-    lines += [item(f"`{name}`: {what}: {'; '.join(keys)}.") for (name, what), keys in found.items()]
+    lines = ["Borne out by a set-up that breaks nothing else of the paper, of those with the fewest readings:", ""]
+    for (name, what), keys in found.items():
+        fewest = min(len(of_key(key)) for key in keys)
+        shown = "; ".join(key for key in keys if len(of_key(key)) == fewest)
+        lines.append(item(f"`{name}`: {_told(matrix, BASE_READING, name, what)}: {shown}."))
     return [*lines, ""]
