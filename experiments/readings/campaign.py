@@ -82,10 +82,10 @@ def main() -> None:
         if args.estimate or args.keep:
             continue
         progress = Progress(shown=sys.stderr.isatty())
-        told = progress_of(progress)
+        report = progress_of(progress)
         for set_up in set_ups:
-            campaign.make(set_up, told)
-        best = None if args.readings else key_of(campaign.search(told))
+            campaign.make(set_up, report)
+        best = None if args.readings else key_of(campaign.search(report))
         progress.clear()
         keep(campaign, best)
 
@@ -93,11 +93,11 @@ def main() -> None:
 def progress_of(progress: Progress) -> Any:
     """Prints each id that is done, in place on a terminal."""
 
-    def told(line: str) -> None:
+    def report(line: str) -> None:
         progress.clear()
         print(line, file=sys.stderr, flush=True)
 
-    return told
+    return report
 
 
 if __name__ == "__main__":

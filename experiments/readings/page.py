@@ -86,17 +86,17 @@ def best(matrix: Matrix, key: str | None) -> list[str]:
     if key is None:
         return []
     chosen = "the set-up as decided" if key == BASE_READING else " with ".join(f"*{name}*" for name in of_key(key))
-    told = (
+    intro = (
         f"Most claims and numbers hold under {chosen}: {_held(matrix, key)}, as decided {_held(matrix, BASE_READING)}. "
         f"{count(len(matrix.digests), 'set-up')} were tried. What still contradicts it:"
     )
-    lines = [paragraph(told), ""]
+    lines = [paragraph(intro), ""]
     for name, what, verdict in matrix.still_broken(key):
-        lines.append(item(f"`{name}`: {_told(matrix, key, name, what)}: {verdict}."))
+        lines.append(item(f"`{name}`: {_described(matrix, key, name, what)}: {verdict}."))
     return [*lines, ""]
 
 
-def _told(matrix: Matrix, key: str, name: str, what: str) -> str:
+def _described(matrix: Matrix, key: str, name: str, what: str) -> str:
     """A claim by its text with what was measured, a number as it is."""
     claim = matrix.digests[key][name]["claims"].get(what)
     return f"{claim['text']} ({claim['measured']})" if claim else " ".join(what.split())
@@ -111,5 +111,5 @@ def borne_out(matrix: Matrix) -> list[str]:
     for (name, what), keys in found.items():
         fewest = min(len(of_key(key)) for key in keys)
         shown = "; ".join(key for key in keys if len(of_key(key)) == fewest)
-        lines.append(item(f"`{name}`: {_told(matrix, BASE_READING, name, what)}: {shown}."))
+        lines.append(item(f"`{name}`: {_described(matrix, BASE_READING, name, what)}: {shown}."))
     return [*lines, ""]
