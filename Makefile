@@ -237,6 +237,9 @@ rtl-check: .venv/rtl ffi ## the cores of rtl/: conformance vectors on two simula
 p4: .tools-checked ## compiles the P4 programs, if there is a compiler; one must be refused
 	@$(PYTHON) p4/check.py
 
+p4-shares: .tools-checked ## shares of TCP and UDP under CHOKe on the software switch BMv2, if there is one (root, six minutes)
+	@$(PYTHON) p4/shares.py
+
 rtl: .venv/rtl ffi ## all that is checked of the cores: 10^6 random packets each, their lists, wrong forms, what they cost in an FPGA (an hour)
 	$(BIN)/python rtl/test/check.py --all
 

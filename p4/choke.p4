@@ -27,6 +27,7 @@ struct metadata_t {
     bit<48> spacing;
     bit<8>  weight_shift;
     bit<2>  candidates;
+    bit<1>  drops_queued;
     bit<16> limit;
     bit<1>  ecn;
     bit<32> key;
@@ -159,14 +160,16 @@ control ChokeIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         default_action = drop();
     }
 
-    // `spacing` is (max_th - min_th) / max_p in 2^-32 packets, the average's weight 2^-weight_shift.
-    action set_parameters(bit<16> min_th, bit<16> max_th, bit<48> spacing, bit<8> weight_shift, bit<2> candidates, bit<16> limit,
-                          bit<1> ecn, bit<32> key) {
+    // `spacing` is (max_th - min_th) / max_p in 2^-32 packets, the average's weight 2^-weight_shift. Without drops_queued a match drops
+    // the arrival alone: less protection, and no wasted turn.
+    action set_parameters(bit<16> min_th, bit<16> max_th, bit<48> spacing, bit<8> weight_shift, bit<2> candidates, bit<1> drops_queued,
+                          bit<16> limit, bit<1> ecn, bit<32> key) {
         meta.min_th = min_th;
         meta.max_th = max_th;
         meta.spacing = spacing;
         meta.weight_shift = weight_shift;
         meta.candidates = candidates;
+        meta.drops_queued = drops_queued;
         meta.limit = limit;
         meta.ecn = ecn;
         meta.key = key;
@@ -175,7 +178,7 @@ control ChokeIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         key = { standard.egress_spec: exact; }
         actions = { set_parameters; }
         // RED as of IEEE Micro 2001: thresholds of 30 and 60 packets, max_p of 1/10, weight of 2^-9.
-        default_action = set_parameters(30, 60, 300 << 32, 9, 1, 100, 0, 0);
+        default_action = set_parameters(30, 60, 300 << 32, 9, 1, 1, 100, 0, 0);
     }
 
     // Marks the packet at a place, which an earlier draw may have marked.
@@ -224,10 +227,10 @@ control ChokeIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
                 if (meta.candidates > 1) {
                     second_draw.apply(port, first, entries, meta.id, second_matches, second_place);
                 }
-                if (first_matches == 1) {
+                if ((first_matches & meta.drops_queued) == 1) {
                     mark_packet(port, first_place);
                 }
-                if (second_matches == 1) {
+                if ((second_matches & meta.drops_queued) == 1) {
                     mark_packet(port, second_place);
                 }
                 is_match = first_matches | second_matches;

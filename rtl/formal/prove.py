@@ -23,7 +23,7 @@ FORMS = [
         "if (!by_mark) live_in[f*BANKS+head_bank]",
         "if (1'b0) live_in[f*BANKS+head_bank]",
     ),
-    ("a place beyond the end is drawn", "nth[A:0] < below_around", "nth[A:0] <= below_around"),
+    ("an unoccupied address is a candidate", "end else if (!is_occupied) begin", "end else if (1'b0) begin"),
 ]
 
 
