@@ -232,7 +232,8 @@ def tables(results):
         ]
         for name, got in rows.items():
             mhz = f"{got['mhz']:.0f}" if "mhz" in got else ""
-            cells = (f"{got[kind]:,}" for kind in ("lut", "ff", "ram", "mul", "depth"))
+            # A row of an earlier version has no depth.
+            cells = (f"{got[kind]:,}" if kind in got else "" for kind in ("lut", "ff", "ram", "mul", "depth"))
             lines.append(f"| {DESIGNS[name].title} | {' | '.join(cells)} | {mhz} |")
     lines += ["", "| decisions | clocks each | family | million a second | Gb/s of packets of 64 bytes |"]
     lines += ["| --- | ---: | --- | ---: | ---: |"]

@@ -70,7 +70,7 @@ def test_the_built_pages_are_whole(root: Path, tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_tree_is_light(root: Path) -> None:
-    """Generated bulk leaves git or is packed: 14.25 MiB, of it 3.5 of results and pictures, and no file beyond 150 kB."""
+    """Generated bulk leaves git or is packed: 14.25 MiB, of it 3.5 of results and pictures, no file beyond 150 kB."""
     sizes = {path: path.stat().st_size for path in ending(root) if not path.is_symlink()}
     assert sum(sizes.values()) < 14.25 * 2**20
     stored = {".csv", ".gz", ".ipynb", ".jsonl", ".png", ".svg", ".xz"}
