@@ -12,7 +12,7 @@ from registers import Shape, choke_words
 SIGNALS = ("m_axis_compared_tvalid", "m_axis_decision_tvalid")
 PARAMS = {
     "red": {
-        **dict.fromkeys(("gentle", "wait", "independent", "ecn", "byte_mode", "ns2_compat"), False),
+        **dict.fromkeys(("gentle", "wait", "independent", "ecn", "byte_mode", "ns2_compat", "idle_decay_only"), False),
         **{"min_th": 1.0, "max_th": 9.0, "max_p": 0.125, "w_q": 1.0},
     },
     "choke_hardware": {
