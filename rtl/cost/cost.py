@@ -33,14 +33,14 @@ class Design:
 
 DESIGNS = {
     "red": Design("RED", "fairdrop_red", clocks=17),
-    "choke": Design("CHOKe, ids of 16 bits", "fairdrop_choke", clocks=33),
-    "choke-8": Design("ids of 8 bits", "fairdrop_choke", {"ID_BITS": 8}, ("ecp5",)),
-    "choke-12": Design("ids of 12 bits", "fairdrop_choke", {"ID_BITS": 12}, ("ecp5",)),
-    "choke-24": Design("ids of 24 bits", "fairdrop_choke", {"ID_BITS": 24}, ("ecp5",)),
-    "choke-1": Design("one candidate at most", "fairdrop_choke", {"MOST_CANDIDATES": 1}, ("ecp5",)),
-    "choke-banks": Design("4 banks", "fairdrop_choke", {"BANKS": 4}, ("ecp5",)),
-    "choke-chopped": Design("chopped packets", "fairdrop_choke", {"CHOPPED": 1}, ("ecp5",)),
-    "choke-shared": Design("4 FIFOs in one memory", "fairdrop_choke", {"FIFOS": 4}, ("ecp5",)),
+    "choke": Design("CHOKe, ids of 16 bits", "fairdrop_choke", clocks=33, placed=("ecp5",)),
+    "choke-8": Design("CHOKe, ids of 8 bits", "fairdrop_choke", {"ID_BITS": 8}, ("ecp5",)),
+    "choke-12": Design("CHOKe, ids of 12 bits", "fairdrop_choke", {"ID_BITS": 12}, ("ecp5",)),
+    "choke-24": Design("CHOKe, ids of 24 bits", "fairdrop_choke", {"ID_BITS": 24}, ("ecp5",)),
+    "choke-1": Design("CHOKe, one candidate at most", "fairdrop_choke", {"MOST_CANDIDATES": 1}, ("ecp5",)),
+    "choke-banks": Design("CHOKe, 4 banks", "fairdrop_choke", {"BANKS": 4}, ("ecp5",)),
+    "choke-chopped": Design("CHOKe, chopped packets", "fairdrop_choke", {"CHOPPED": 1}, ("ecp5",)),
+    "choke-shared": Design("CHOKe, 4 FIFOs in one memory", "fairdrop_choke", {"FIFOS": 4}, ("ecp5",)),
     "collar": Design("COLLAR, 256 ids and 128 suspects", "fairdrop_collar", clocks=131, placed=("ecp5",)),
     "drr": Design("DRR, 1,024 queues", "fairdrop_drr", clocks=5),
 }
@@ -232,8 +232,7 @@ def tables(results):
         ]
         for name, got in rows.items():
             mhz = f"{got['mhz']:.0f}" if "mhz" in got else ""
-            # A row of an earlier version has no depth.
-            cells = (f"{got[kind]:,}" if kind in got else "" for kind in ("lut", "ff", "ram", "mul", "depth"))
+            cells = (f"{got[kind]:,}" for kind in ("lut", "ff", "ram", "mul", "depth"))
             lines.append(f"| {DESIGNS[name].title} | {' | '.join(cells)} | {mhz} |")
     lines += ["", "| decisions | clocks each | family | million a second | Gb/s of packets of 64 bytes |"]
     lines += ["| --- | ---: | --- | ---: | ---: |"]
