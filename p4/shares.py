@@ -159,7 +159,7 @@ def measure(program, candidates, drops_queued, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seconds", type=int, default=40, help="length of the flood")
     options = parser.parse_args()
     if absent := [name for name in PROGRAMS if not shutil.which(name)]:
         sys.exit(f"p4: not in PATH: {', '.join(absent)}")

@@ -36,8 +36,9 @@ def solve(task, core, directory):
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / CORE.name).write_text(core, encoding="utf-8")
-    for name in ("abstract.sv", "choke_lists.svh", "choke.sby"):
-        shutil.copy(FORMAL / name, directory)
+    parts = [RTL / "common" / f"fairdrop_{name}.sv" for name in ("average", "mul", "ram")]
+    for path in (*parts, FORMAL / "choke_lists.svh", FORMAL / "choke.sby"):
+        shutil.copy(path, directory)
     command = [
         tool("sby"),
         "--yosys",

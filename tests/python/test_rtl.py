@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,17 @@ def test_forms_that_are_not_proved_differ_from_the_core(root, modules):
     for what, right, wrong in prove.FORMS:
         assert core.count(right) == 1, what
         assert right != wrong, what
+
+
+def test_parameters_of_the_p4_program_are_those_of_its_page(root):
+    text = (root / "p4" / "choke.p4").read_text(encoding="utf-8")
+    signature = re.search(r"action set_parameters\(([^)]*)\)", text)[1]
+    declared = {name: int(bits) for bits, name in re.findall(r"bit<(\d+)> (\w+)", signature)}
+    page = (root / "p4" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| (\d+) \|", page, re.MULTILINE)
+    assert declared == {name: int(bits) for names, bits in rows for name in re.findall(r"\w+", names)}
+    given = re.search(r"set_parameters (.*)\",", (root / "p4" / "shares.py").read_text(encoding="utf-8"))[1]
+    assert len(given.replace("{300 << 32}", "0").split()) == len(declared)
 
 
 @pytest.mark.skipif(not shutil.which("p4c-bm2-ss"), reason="p4c-bm2-ss is not installed: `make p4` needs it")
