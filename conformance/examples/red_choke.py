@@ -10,7 +10,7 @@ otherwise takes the places that the vectors give (`picks`).
 
 import json
 import sys
-from math import inf
+from math import inf, log, log1p
 
 FREE = None
 
@@ -97,6 +97,7 @@ class Red:
         self.mean_size = params["mean_packet_size"]
         self.packet_time = max(1, self.mean_size * 8_000_000_000 // link_rate)
         self.avg, self.count, self.idle_since = 0.0, -1, 0
+        self.counts_down, self.bound, self.gap = False, 0.0, 0
 
     def update(self, waiting, now):
         if waiting == 0 and self.idle_since is not None:
@@ -117,7 +118,8 @@ class Red:
         elif "gentle" in self.switches and self.avg < 2.0 * self.max_th:
             p = self.max_p + (1.0 - self.max_p) * (self.avg - self.max_th) / self.max_th
         else:
-            self.count = 0
+            # ns-2's free pass is used up by the arrival that passes, and by no drop.
+            self.count = -1 if "ns2_compat" in self.switches and self.count < 0 else 0
             return "red_forced"
         if "ns2_compat" in self.switches and self.count < 0:
             self.count = 1
@@ -125,10 +127,23 @@ class Red:
         self.count += 1
         if "byte_mode" in self.switches:
             p *= length / self.mean_size
-        if numbers.unit("early_drop") < self.spaced(p):
+        if self.is_early(min(1.0, self.spaced(p)), numbers):
             self.count = 0
             return "red_early"
         return None
+
+    def is_early(self, p, numbers):
+        if not self.counts_down:
+            return numbers.unit("early_drop") < p
+        if self.bound == 0.0 or p > self.bound:
+            self.bound = next(0.5**k for k in range(20, -1, -1) if 0.5**k >= p)
+            rest = 1.0 - numbers.unit("count_down")
+            self.gap = int(log(rest) / log1p(-self.bound)) if self.bound < 1.0 else 0
+        if self.gap > 0:
+            self.gap -= 1
+            return False
+        bound, self.bound = self.bound, 0.0
+        return numbers.unit("count_down") * bound < p
 
     def spaced(self, p):
         progress = self.count * p
@@ -159,13 +174,22 @@ class Discipline:
         red = {name: value for (owner, name), value in params.items() if owner == "red"}
         self.red = Red(red, header["link_rate_bps"]) if red else None
         self.candidates = params.get(("choke", "candidates"), 0)
+        self.modes = header.get("burst_mode", [])
+        if self.red:
+            self.red.counts_down = "count_down" in self.modes
+        # The time of the burst that may go on, and the packets that waited before it.
+        self.burst, self.older = None, []
 
     def arrive(self, event, numbers, answer):
         packet = Packet(event)
         waiting = len(self.ring.waiting())
         cause = None
+        starts = self.burst != event["time_ns"]
+        if starts:
+            self.burst, self.older = event["time_ns"], self.ring.waiting()
         if self.red:
-            self.red.update(waiting, event["time_ns"])
+            if starts or "average_once" not in self.modes:
+                self.red.update(waiting, event["time_ns"])
             if self.red.avg >= self.red.min_th and self.match(packet, event, numbers, answer):
                 answer["dropped"].append([packet.id, "match_arriving"])
                 return
@@ -185,7 +209,7 @@ class Discipline:
     def match(self, packet, event, numbers, answer):
         """Drops the candidates that are of the arrival's flow; whether there were any."""
         drawn = self.draw(event, numbers)
-        missing = min(self.candidates, len(self.ring.waiting())) - len(drawn)
+        missing = min(self.candidates, len(self.drawable())) - len(drawn)
         # A packet that it wants and that was not drawn: a mistake, which the list shows.
         answer["compared"] = [candidate.id for candidate in drawn] + [-1] * missing
         matched = [candidate for candidate in drawn if candidate.flow == packet.flow]
@@ -194,8 +218,13 @@ class Discipline:
             answer["dropped"].append([candidate.id, "match_queued"])
         return bool(matched)
 
-    def draw(self, event, numbers):
+    def drawable(self):
+        """The packets that a candidate may be."""
         waiting = self.ring.waiting()
+        return [packet for packet in waiting if packet in self.older] if "snapshot" in self.modes else waiting
+
+    def draw(self, event, numbers):
+        waiting = self.drawable()
         if not waiting or self.candidates == 0:
             return []
         if self.candidates > 1 and len(waiting) <= self.candidates:
@@ -212,6 +241,7 @@ class Discipline:
         return drawn
 
     def dequeue(self, event, answer):
+        self.burst = None
         packet = self.ring.pop()
         if packet is not None:
             answer["departed"] = packet.id
@@ -229,15 +259,19 @@ class Discipline:
         answer["backlog"] = [len(waiting), sum(packet.len for packet in waiting)]
         answer["used"] = {name: numbers.used.get(name, 0) for name in (["candidate"] if self.by_ring else [])}
         if self.red:
-            answer["used"]["early_drop"] = numbers.used.get("early_drop", 0)
+            answer["used"] |= {name: numbers.used.get(name, 0) for name in ("early_drop", "count_down")}
             answer["internals"] = {"avg": self.red.avg}
         return answer
 
 
-def declined(header):
+def declined(header, by_ring):
     """What of this vector is not here, or None."""
+    if by_ring and "burst_mode" in header and header["discipline"] == "choke":
+        return "no ring of bursts"
     if header["discipline"] not in ("droptail", "red", "choke"):
         return f"no {header['discipline']}"
+    if any(param["name"] == "linux" and param["value"] != "none" for param in header["params"]):
+        return "no linux"
     values = {param["name"]: param["value"] for param in header["params"] if param["owner"] == "choke"}
     basic = {
         "schedule": "fixed",
@@ -256,11 +290,12 @@ def declined(header):
 
 def main():
     header = json.loads(sys.stdin.readline())
-    reason = declined(header)
+    by_ring = "ring" in sys.argv[1:]
+    reason = declined(header, by_ring)
     if reason:
         print(json.dumps({"unsupported": reason}))
         return
-    discipline = Discipline(header, "ring" in sys.argv[1:])
+    discipline = Discipline(header, by_ring)
     for line in sys.stdin:
         print(json.dumps(discipline.play(json.loads(line))), flush=True)
 

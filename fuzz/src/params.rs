@@ -10,7 +10,8 @@ pub fn params(name: &str, bytes: &mut Unstructured) -> Result<AnyParams> {
     params.set_link(limit, bytes.arbitrary::<u32>()?.into());
     let own = info(name).expect("it is in the catalogue");
     for owner in [own.also_uses.and_then(info), Some(own)].into_iter().flatten() {
-        for spec in owner.params.iter().filter(|spec| spec.name != "limit") {
+        let alone = if owner.name == own.name { &[][..] } else { owner.alone };
+        for spec in owner.params.iter().filter(|spec| spec.name != "limit" && !alone.contains(&spec.name)) {
             if bytes.ratio(1, 3)? {
                 set(&mut params, owner.name, spec, bytes)?;
             }

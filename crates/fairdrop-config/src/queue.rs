@@ -118,6 +118,9 @@ impl<D: Disciplines> QueueConfig<D> {
         for (info, section) in &sections {
             config.check(info, section, report);
         }
+        if let Some(info) = info {
+            check_shared(info, &sections, report);
+        }
         config
     }
 
@@ -238,14 +241,22 @@ impl<D: Disciplines> QueueConfig<D> {
 
     fn params_of(&self, discipline: &str, rate_bps: u64) -> Option<AnyParams> {
         let mut params = AnyParams::of(discipline)?;
-        for table in &self.tables {
+        let read = self.tables_of(params.info());
+        for table in self.tables.iter().filter(|table| read.contains(&table.owner)) {
             for (name, value) in &table.values {
-                // Tables of other disciplines are not for this one.
                 params.set(table.owner, name, as_param(value));
             }
         }
         params.set_link(self.limit, rate_bps);
         Some(params)
+    }
+
+    /// The tables that a discipline reads: its own, and those of the disciplines it builds on.
+    fn tables_of(&self, info: &'static DisciplineInfo) -> Vec<&'static str> {
+        let base = |one: &&DisciplineInfo| {
+            one.also_uses.and_then(|name| all(&self.disciplines).find(|other| other.name == name))
+        };
+        std::iter::successors(Some(info), base).map(|info| info.name).collect()
     }
 
     /// The parameters of the discipline called `name`, with their values in SI units.
@@ -267,14 +278,40 @@ impl<D: Disciplines> QueueConfig<D> {
 
     /// The configuration for documents, SI units.
     pub fn to_json(&self) -> Json {
+        self.json_with(|_| true)
+    }
+
+    /// The same without the tables that the chosen discipline does not read.
+    pub fn read_to_json(&self) -> Json {
+        let read =
+            info(&self.disciplines, self.discipline).map_or_else(Vec::new, |info| self.tables_of(info));
+        self.json_with(|owner| read.contains(&owner))
+    }
+
+    fn json_with(&self, is_wanted: impl Fn(&'static str) -> bool) -> Json {
         let mut object = Map::new();
         object.insert("discipline".into(), json!(self.discipline));
         object.insert("limit".into(), json!(self.limit));
-        for table in &self.tables {
+        for table in self.tables.iter().filter(|table| is_wanted(table.owner)) {
             let values = table.values.iter().map(|(name, value)| ((*name).to_owned(), value.to_json()));
             object.insert(table.owner.into(), Json::Object(values.collect()));
         }
         Json::Object(object)
+    }
+}
+
+/// Refuses what the chosen discipline, which uses the parameters of another, leaves to that one alone.
+fn check_shared(info: &DisciplineInfo, sections: &[(&'static DisciplineInfo, Section)], report: &mut Report) {
+    for (table, section) in sections.iter().filter(|(table, _)| info.also_uses == Some(table.name)) {
+        for spec in table.params.iter().filter(|spec| table.alone.contains(&spec.name)) {
+            // A default is as a scenario writes it.
+            let default = spec.default.trim_matches('"');
+            let Some(value) = section.text(spec.name).filter(|value| *value != default) else { continue };
+            let valid =
+                format!("{default:?} with the discipline {}: only {} itself has it", info.name, table.name);
+            let path = section.path(spec.name);
+            report.add(section.origin(spec.name), &path, &format!("{value:?}"), &valid);
+        }
     }
 }
 

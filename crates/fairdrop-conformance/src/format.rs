@@ -49,6 +49,9 @@ pub struct Header {
     /// Flows that do not have both hosts to themselves: flow, source, destination.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<(u64, u64, u64)>,
+    /// Modes in which bursts are decided: arrivals at one time, with nothing between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub burst_mode: Vec<String>,
     /// Lines that follow.
     pub events: usize,
 }
@@ -86,6 +89,13 @@ pub enum Action {
     Dequeue,
     /// The deadline of the discipline's timer has come.
     Tick,
+}
+
+impl Action {
+    pub(crate) fn arrival(id: u32, meta: fairdrop::Meta) -> Self {
+        let fairdrop::Meta { flow, len, class, ecn, label } = meta;
+        Self::Enqueue { id, flow, len, class, ecn: ecn as u8, label }
+    }
 }
 
 /// What the discipline did.

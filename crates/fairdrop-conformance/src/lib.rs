@@ -13,6 +13,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod bursts;
 pub mod cases;
 pub mod files;
 mod format;
@@ -28,4 +29,4 @@ pub use numbers::{Numbers, stream_name, stream_named};
 pub use params::{apply, resolved, value_of};
 pub use record::{Bench, ecn_of, record};
 pub use replay::replay;
-pub use script::{Case, Moment};
+pub use script::{Case, Moment, Phase};

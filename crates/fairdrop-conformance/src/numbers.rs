@@ -20,6 +20,7 @@ const STREAMS: [(Stream, &str); Stream::COUNT] = [
     (Stream::SfbCoin, "sfb_coin"),
     (Stream::DualPi2Coin, "dualpi2_coin"),
     (Stream::Service, "service"),
+    (Stream::CountDown, "count_down"),
 ];
 
 /// The name of a stream in the files.
@@ -45,6 +46,8 @@ pub enum Numbers {
     Ends,
     /// From 7/8 up: what happens without random drops, and must happen at last.
     High,
+    /// This number every time: one that equals a probability, or 0, with which every departure is a sample of COLLAR.
+    Same(u64),
 }
 
 /// The random numbers of a vector.
@@ -52,20 +55,32 @@ pub enum Numbers {
 pub(crate) struct Dice {
     numbers: Numbers,
     streams: [Philox; Stream::COUNT],
+    /// By stream, in place of its numbers.
+    given: [Option<u64>; Stream::COUNT],
 }
 
 impl Dice {
     pub(crate) fn new(numbers: Numbers, seed: u64) -> Self {
-        Self { numbers, streams: std::array::from_fn(|stream| Philox::new(seed, 0, stream as u32)) }
+        let streams = std::array::from_fn(|stream| Philox::new(seed, 0, stream as u32));
+        Self { numbers, streams, given: [None; Stream::COUNT] }
+    }
+
+    /// Gives all further numbers of a stream.
+    pub(crate) fn give(&mut self, stream: Stream, bits: u64) {
+        self.given[stream as usize] = Some(bits);
     }
 
     pub(crate) fn next(&mut self, stream: Stream) -> u64 {
+        if let Some(given) = self.given[stream as usize] {
+            return given;
+        }
         let bits = self.streams[stream as usize].next_u64();
         match self.numbers {
             Numbers::Uniform => bits,
             Numbers::Eighths if matches!(stream, Stream::Candidate | Stream::Zombie) => bits,
             Numbers::Eighths => bits & (7 << 61),
             Numbers::High => bits | (7 << 61),
+            Numbers::Same(number) => number,
             Numbers::Ends => match self.streams[stream as usize].next_u64() >> 62 {
                 0 => 0,
                 1 => u64::MAX,

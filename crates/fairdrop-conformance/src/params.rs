@@ -10,7 +10,7 @@ use crate::{Header, Param};
 /// those of the discipline that it builds on.
 fn specs(discipline: &DisciplineInfo) -> impl Iterator<Item = (&'static str, &'static ParamSpec)> {
     let base = discipline.also_uses.and_then(info);
-    let base = base.into_iter().flat_map(|base| base.params.iter().map(|spec| (base.name, spec)));
+    let base = base.into_iter().flat_map(|base| base.shared().map(|spec| (base.name, spec)));
     let own = discipline.params.iter().map(|spec| (discipline.name, spec));
     // The limit is a field of the header, and a parameter has one name there.
     base.chain(own).filter(|(_, spec)| spec.name != LIMIT.name && spec.alias.is_none())

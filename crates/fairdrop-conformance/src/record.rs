@@ -8,8 +8,9 @@ use fairdrop::{
 };
 use serde_json::{Map, json};
 
+use crate::bursts::BurstBench;
 use crate::numbers::Dice;
-use crate::script::{Phase, Sender};
+use crate::script::{Phase, Sender, Word};
 use crate::{Action, Case, Event, FORMAT, Header, Moment, Outcome, Vector, apply, resolved, stream_name};
 
 /// The environment of a discipline during one event, with the numbers it drew and the packets it dropped.
@@ -53,41 +54,89 @@ impl Env<u32> for Loan<'_> {
 
 /// A discipline on the bench: events go in, and what it did comes out.
 pub struct Bench {
+    kind: Kind,
+}
+
+enum Kind {
+    Queue(Box<QueueBench>),
+    Bursts(Box<BurstBench>),
+}
+
+impl Bench {
+    /// The empty queue of a vector.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or there is no such mode of bursts for the discipline.
+    pub fn new(header: &Header) -> Result<Self, String> {
+        let params = apply(header)?;
+        let kind = if header.burst_mode.is_empty() {
+            Kind::Queue(Box::new(QueueBench::new(params, header.hosts_by_flow())?))
+        } else {
+            Kind::Bursts(Box::new(BurstBench::new(params, &header.burst_mode)?))
+        };
+        Ok(Self { kind })
+    }
+
+    /// When the discipline wants its next tick.
+    pub fn deadline(&self) -> Option<u64> {
+        if let Kind::Queue(bench) = &self.kind { bench.deadline() } else { None }
+    }
+
+    /// Whether packets may wait while the link is free.
+    pub fn holds_back(&self) -> bool {
+        matches!(&self.kind, Kind::Queue(bench) if bench.queue.holds_back())
+    }
+
+    /// Names of the values that the discipline decides by.
+    pub fn internals(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Queue(bench) => bench.internals(),
+            Kind::Bursts(bench) => bench.internals().into_iter().map(|(name, _)| name).collect(),
+        }
+    }
+
+    /// Lets something happen at `time_ns`, with random numbers from `random`.
+    ///
+    /// # Errors
+    /// A burst has more packets than one may have, or the link has a timer that bursts lack.
+    pub fn play(
+        &mut self,
+        time_ns: u64,
+        moment: Moment,
+        random: &mut dyn FnMut(Stream) -> u64,
+    ) -> Result<Event, String> {
+        match &mut self.kind {
+            Kind::Queue(bench) => Ok(bench.play(time_ns, moment, random)),
+            Kind::Bursts(bench) => bench.play(time_ns, moment, random),
+        }
+    }
+}
+
+struct QueueBench {
     queue: AnyDiscipline<u32, Heap>,
     hosts: BTreeMap<u64, Hosts>,
     arrivals: u32,
     events: usize,
 }
 
-impl Bench {
-    /// An empty queue; `hosts` are those of flows that do not have both to themselves.
-    ///
-    /// # Errors
-    /// A parameter is out of range.
-    pub fn new(params: AnyParams, hosts: BTreeMap<u64, Hosts>) -> Result<Self, String> {
+impl QueueBench {
+    /// `hosts` are those of flows that do not have both to themselves.
+    fn new(params: AnyParams, hosts: BTreeMap<u64, Hosts>) -> Result<Self, String> {
         let queue = AnyDiscipline::new(params, &mut Heap).map_err(|error| error.to_string())?;
         Ok(Self { queue, hosts, arrivals: 0, events: 0 })
     }
 
-    /// When the discipline wants its next tick.
-    pub fn deadline(&self) -> Option<u64> {
+    fn deadline(&self) -> Option<u64> {
         self.queue.deadline().map(Time::ns)
     }
 
-    /// Whether packets may wait while the link is free.
-    pub fn holds_back(&self) -> bool {
-        self.queue.holds_back()
-    }
-
-    /// Names of the values that the discipline decides by.
-    pub fn internals(&self) -> Vec<String> {
+    fn internals(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.queue.internals(|name, _| names.push(name.into()));
         names
     }
 
-    /// Lets something happen at `time_ns`, with random numbers from `random`.
-    pub fn play(&mut self, time_ns: u64, moment: Moment, random: &mut dyn FnMut(Stream) -> u64) -> Event {
+    fn play(&mut self, time_ns: u64, moment: Moment, random: &mut dyn FnMut(Stream) -> u64) -> Event {
         let (waiting, before) = (self.waiting(&moment), *self.queue.stats());
         let (taken, dropped, compared) = (BTreeMap::new(), Vec::new(), Vec::new());
         let (now, hosts) = (Time::from_ns(time_ns), &self.hosts);
@@ -100,7 +149,7 @@ impl Bench {
                 self.arrivals += 1;
                 subject = Some(id);
                 self.queue.enqueue(Packet::new(meta, loan.now, id), &mut loan);
-                arrival(id, meta)
+                Action::arrival(id, meta)
             }
             Moment::Dequeue => {
                 departed = self.queue.dequeue(&mut loan).map(|packet| packet.handle);
@@ -164,11 +213,6 @@ impl Bench {
     }
 }
 
-fn arrival(id: u32, meta: Meta) -> Action {
-    let Meta { flow, len, class, ecn, label } = meta;
-    Action::Enqueue { id, flow, len, class, ecn: ecn as u8, label }
-}
-
 /// Where the packets waited that random numbers chose.
 fn picks(chosen: &[u32], waiting: &[u32]) -> Vec<u32> {
     let rank = |id: &u32| waiting.iter().position(|other| other == id);
@@ -193,15 +237,24 @@ struct Recorder<'a> {
     busy_until: Option<u64>,
     lengths: Vec<u32>,
     events: Vec<Event>,
+    /// What could not be played.
+    problem: Option<String>,
 }
 
 impl Recorder<'_> {
     fn play(&mut self, moment: Moment) -> Option<u32> {
         let Self { bench, dice, now, .. } = self;
-        let event = bench.play(*now, moment, &mut |stream| dice.next(stream));
-        let departed = event.outcome.departed;
-        self.events.push(event);
-        departed
+        match bench.play(*now, moment, &mut |stream| dice.next(stream)) {
+            Ok(event) => {
+                let departed = event.outcome.departed;
+                self.events.push(event);
+                departed
+            }
+            Err(problem) => {
+                self.problem.get_or_insert(problem);
+                None
+            }
+        }
     }
 
     /// The link is free and asks.
@@ -244,14 +297,37 @@ impl Recorder<'_> {
 
     fn arrive(&mut self) {
         let packet = self.sender.packet();
+        self.offer(packet);
+    }
+
+    fn offer(&mut self, packet: Meta) {
         self.lengths.push(packet.len);
         self.play(Moment::Enqueue(packet));
     }
 
     fn arrive_at_link(&mut self) {
         self.arrive();
+        self.ask_if_free();
+    }
+
+    fn ask_if_free(&mut self) {
         if self.busy_until.is_none() {
             self.ask();
+        }
+    }
+
+    fn word(&mut self, word: Word) {
+        match word {
+            Word::Wait(ns) => self.now += ns,
+            Word::Packet(flow, len, ecn) => {
+                let ecn = ecn_of(ecn).unwrap_or_default();
+                self.lengths.push(len);
+                self.play(Moment::Enqueue(Meta { flow, len, class: 0, ecn, label: 0 }));
+            }
+            Word::Ask => {
+                self.play(Moment::Dequeue);
+            }
+            Word::Number(stream, bits) => self.dice.give(stream, bits),
         }
     }
 
@@ -265,7 +341,30 @@ impl Recorder<'_> {
                     self.arrive_at_link();
                 }
             }
+            Phase::Even { arrivals, gap_ns } => {
+                for _ in 0..arrivals {
+                    self.advance(self.now + gap_ns);
+                    self.arrive_at_link();
+                }
+            }
+            Phase::Flow { flow, step, len, arrivals, gap_ns } => {
+                for number in 0..u64::from(arrivals) {
+                    self.advance(self.now + gap_ns);
+                    let packet = self.sender.packet_of(flow + number * step, len);
+                    self.offer(packet);
+                    self.ask_if_free();
+                }
+            }
             Phase::Burst { arrivals } => (0..arrivals).for_each(|_| self.arrive_at_link()),
+            Phase::Bursts { bursts, most, percent } => {
+                for _ in 0..bursts {
+                    let size = self.sender.size(most);
+                    let gap: u64 = (0..size).map(|_| self.sender.gap(rate, percent)).sum();
+                    self.advance(self.now + gap);
+                    (0..size).for_each(|_| self.arrive());
+                    self.ask_if_free();
+                }
+            }
             Phase::Stall { arrivals } => {
                 // The packet on the link is held up for as long as the phase lasts.
                 for _ in 0..arrivals {
@@ -278,9 +377,7 @@ impl Recorder<'_> {
             Phase::Poll { times, every_ns } => {
                 for _ in 0..times {
                     self.advance(self.now + every_ns);
-                    if self.busy_until.is_none() {
-                        self.ask();
-                    }
+                    self.ask_if_free();
                 }
             }
             Phase::Drain => {
@@ -288,6 +385,10 @@ impl Recorder<'_> {
                     self.advance(next);
                 }
             }
+            Phase::Events(text) => match Word::all(text) {
+                Some(words) => words.into_iter().for_each(|word| self.word(word)),
+                None => self.problem = Some(format!("{text:?} is not of words")),
+            },
         }
     }
 }
@@ -310,9 +411,10 @@ pub fn record(case: &Case) -> Result<Vector, String> {
         streams: Vec::new(),
         internals: Vec::new(),
         hosts: case.hosts.clone(),
+        burst_mode: case.burst_mode.iter().map(|mode| (*mode).to_owned()).collect(),
         events: 0,
     };
-    let bench = Bench::new(apply(&header)?, header.hosts_by_flow())?;
+    let bench = Bench::new(&header)?;
     header.internals = bench.internals();
     let seed = seed_of(case);
     let mut recorder = Recorder {
@@ -324,9 +426,12 @@ pub fn record(case: &Case) -> Result<Vector, String> {
         busy_until: None,
         lengths: Vec::new(),
         events: Vec::new(),
+        problem: None,
     };
     case.phases.iter().for_each(|phase| recorder.phase(*phase));
-    let events = recorder.events;
+    let Recorder { events, problem: None, .. } = recorder else {
+        return Err(recorder.problem.unwrap_or_default());
+    };
     let streams: std::collections::BTreeSet<_> =
         events.iter().flat_map(|event| event.random.keys()).collect();
     header.streams = streams.into_iter().cloned().collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fairdrop::{Meta, Philox};
 
 use crate::ecn_of;
-use crate::{Action, Bench, Event, Moment, Vector, apply, stream_name};
+use crate::{Action, Bench, Event, Moment, Vector, stream_name};
 
 /// Plays a vector to the library, with the random numbers that stand in it; every decision, every internal value bit by
 /// bit, and every random number must be as written.
@@ -13,7 +13,7 @@ use crate::{Action, Bench, Event, Moment, Vector, apply, stream_name};
 /// # Errors
 /// Names the first event that the library answers differently, with both answers.
 pub fn replay(vector: &Vector) -> Result<(), String> {
-    let mut bench = Bench::new(apply(&vector.header)?, vector.header.hosts_by_flow())?;
+    let mut bench = Bench::new(&vector.header)?;
     if bench.internals() != vector.header.internals {
         return Err(format!("internals {:?}", bench.internals()));
     }
@@ -48,6 +48,10 @@ fn replay_event(bench: &mut Bench, event: &Event) -> Result<(), String> {
             beyond.next_u64()
         })
     });
+    let played = match played {
+        Ok(played) => played,
+        Err(what) => return fail(what),
+    };
     if let Some(stream) = missing {
         return fail(format!("asks for another random number of {}", stream_name(stream)));
     }

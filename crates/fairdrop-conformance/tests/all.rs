@@ -2,6 +2,7 @@
 
 mod beside;
 mod broken;
+mod bursts;
 mod decisions;
 mod references;
 mod vectors;

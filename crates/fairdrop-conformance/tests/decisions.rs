@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use fairdrop::{
-    Action as Fate, AnyParams, ChokeDecision, ChokeWDecision, Meta, RedDecision, Ring, RingEnv, Stream, Time,
-    Victim, WardDecision,
+    Action as Fate, AnyParams, ChokeDecision, ChokeWDecision, Linux, Meta, RedDecision, Ring, RingEnv,
+    Stream, Time, Victim, WardDecision,
 };
 use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, files, stream_name};
 
@@ -32,6 +32,8 @@ macro_rules! each {
 impl Decision {
     fn of(params: AnyParams) -> Option<Self> {
         Some(match params {
+            // The kernel's rules want the bytes that wait.
+            AnyParams::Red(params) if params.linux != Linux::None => return None,
             AnyParams::Red(params) => Self::Red(RedDecision::new(params).unwrap()),
             AnyParams::Choke(params) => Self::Choke(ChokeDecision::new(params).unwrap()),
             AnyParams::ChokeW(params) => Self::ChokeW(ChokeWDecision::new(params).unwrap()),
@@ -168,6 +170,10 @@ fn decisions_without_a_queue_answer_as_the_vectors_say() {
     let mut played = BTreeMap::new();
     for path in files::list(&folder).expect("the vectors are there") {
         let vector = Vector::parse(&files::read(&folder.join(&path)).unwrap()).unwrap();
+        // tests/bursts.rs has these.
+        if !vector.header.burst_mode.is_empty() {
+            continue;
+        }
         let Some(decision) = Decision::of(apply(&vector.header).unwrap()) else { continue };
         let mut host = Host { decision, ring: VecDeque::new() };
         for event in &vector.events {

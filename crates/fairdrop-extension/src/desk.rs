@@ -29,6 +29,7 @@ const STREAMS: [&str; Stream::COUNT] = [
     "sfb_coin",
     "dualpi2_coin",
     "service",
+    "count_down",
 ];
 
 /// What a user-defined queue drops a packet for.

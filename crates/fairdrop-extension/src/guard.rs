@@ -255,6 +255,7 @@ impl Shows for Guarded {
 impl Queue for Guarded {
     #[inline(always)]
     fn enqueue(&mut self, mut packet: Packet<u32>, host: &mut impl Host) {
+        host.shows(self);
         self.offered += 1;
         if self.fault.is_some() {
             return host.dropped(packet, DropCause::Overflow);

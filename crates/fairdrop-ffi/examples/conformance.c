@@ -175,6 +175,10 @@ static fairdrop_queue *read_header(void)
             hosts[host_count].flow = whole();
             hosts[host_count].ends.source = whole();
             hosts[host_count++].ends.destination = whole();
+        } else if (line[0] == 'B') {
+            /* Modes are of decisions on bursts, which own no queue. */
+            puts("X no bursts in modes");
+            exit(0);
         } else if (line[0] == 'L') {
             strtok(line, " \n");
             double limit = (double)whole();

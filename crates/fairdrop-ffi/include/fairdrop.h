@@ -64,6 +64,16 @@
 // Id of a slot whose packet was dropped in its place, in a ring with ids beside it.
 #define FAIRDROP_NO_ID 4294967295u
 
+// Modes of bursts (fairdrop_decision_set_modes): the average once a burst, draws from the packets that waited as the burst began, RED's
+// random draw as a count-down.
+#define FAIRDROP_BURST_AVERAGE_ONCE 1u
+#define FAIRDROP_BURST_SNAPSHOT 2u
+#define FAIRDROP_BURST_COUNT_DOWN 4u
+
+// Generators of random numbers (fairdrop_decision_set_generator): Philox4x32-10 and xoroshiro128++.
+#define FAIRDROP_GENERATOR_PHILOX 0u
+#define FAIRDROP_GENERATOR_XOROSHIRO 1u
+
 // Result of a call. Below 0 nothing was done, unless the function documents otherwise.
 typedef enum fairdrop_status {
     // Done.
@@ -181,8 +191,10 @@ enum fairdrop_stream
     FAIRDROP_STREAM_SFB_COIN = 13,
     // Drops and marks of `DualPI2`.
     FAIRDROP_STREAM_DUAL_PI2_COIN = 14,
-    // Which waiting packet leaves, where service is at random (CHOKe by order of service).
+    // Which waiting packet leaves, where service is at random (CHOKe by order of service), and how a turn's bytes are rounded (CAKE).
     FAIRDROP_STREAM_SERVICE = 15,
+    // Gaps between the packets at which RED's early drop is decided at all, and these decisions, where the draw is a count-down.
+    FAIRDROP_STREAM_COUNT_DOWN = 16,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -563,7 +575,9 @@ typedef struct fairdrop_plugin_host {
 
 // A discipline in a shared object, which gives it from a function that it exports:
 //
-//     const fairdrop_plugin *fairdrop_plugin_table(void);
+// ```c
+// const fairdrop_plugin *fairdrop_plugin_table(void);
+// ```
 //
 // The table and what it points to stay as they are. Queues are independent, and may be used by different threads: keep what
 // changes in what `make` returns.
@@ -756,6 +770,17 @@ struct fairdrop_decision *fairdrop_decision_init(void *memory,
                                                  const struct fairdrop_host *host,
                                                  struct fairdrop_error *error);
 
+// Sets the modes of the bursts of a decision of `red` or `choke` to a sum of `FAIRDROP_BURST_AVERAGE_ONCE`, `..._SNAPSHOT` and
+// `..._COUNT_DOWN`, or to 0, with which bursts are decided as their packets are one after the other. Call it between two bursts. When
+// this returns below 0 nothing has changed: `FAIRDROP_STATUS_BAD_ARGUMENT` for another mode, or another decision.
+enum fairdrop_status fairdrop_decision_set_modes(struct fairdrop_decision *decision,
+                                                 uint32_t modes);
+
+// Chooses the library's generator for a decision whose host has no `random` of its own, and starts its streams from `seed` and
+// `queue` of that host. Returns `FAIRDROP_STATUS_BAD_ARGUMENT` for another generator, with which nothing changes.
+enum fairdrop_status fairdrop_decision_set_generator(struct fairdrop_decision *decision,
+                                                     uint32_t generator);
+
 // Decides on a packet that arrives at `ring` at `now_ns`, and writes the decision to `decided`. The caller carries it out: drops the
 // packets of `victim`, then queues, marks or drops the arrival. When this returns below 0 nothing was decided:
 // `FAIRDROP_STATUS_BAD_ARGUMENT` for an `ecn` above 3, a `len` above `FAIRDROP_MAX_LEN`, more `packets` than `slots`.
@@ -776,8 +801,9 @@ enum fairdrop_status fairdrop_decision_sent(struct fairdrop_decision *decision,
 enum fairdrop_status fairdrop_decision_idle(struct fairdrop_decision *decision,
                                             uint64_t now_ns);
 
-// Decides on packets that arrive together at `now_ns`, exactly as `fairdrop_decide` does on one after the other, and writes an outcome
-// for each. The caller carries it out: puts the packets that are queued or marked into the slots from `tail` on, in order, and then
+// Decides on packets that arrive together at `now_ns`, exactly as `fairdrop_decide` does on one after the other, unless
+// `fairdrop_decision_set_modes` has set other modes, and writes an outcome for each. In modes a burst has at most 64 packets; a longer
+// one is decided as several. The caller carries it out: puts the packets that are queued or marked into the slots from `tail` on, in order, and then
 // drops the packets of `victim`, some of which may have come with the burst. `tail`, `packets`, `bytes`, `victims`, ids and lengths
 // of the ring are brought up to date. For `red` and `choke`; RED takes no notice of `ids`, `lens` and `victim` of the ring, which may be
 // NULL. When this returns below 0 nothing was decided: `FAIRDROP_STATUS_BAD_ARGUMENT` for another decision, an `ecn` above 3, a `len`
@@ -893,6 +919,7 @@ uint64_t fairdrop_hash(uint64_t key_low,
 #define FAIRDROP_COLLARW_BYTES(limit) (6464 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_CSFQ_BYTES(limit) (265920 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_FAIR_DROP_BYTES(limit) (331456 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_FAIR_POLICER_BYTES(limit) (36160 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_FLOW_VALVE_BYTES(limit) (10944 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_FRED_BYTES(limit) (3776 + 32 * (size_t)FAIRDROP_SLOTS(limit) + 24 * (size_t)FAIRDROP_PLACES(limit))
 #define FAIRDROP_PENALTY_BOX_BYTES(limit) (24256 + 32 * (size_t)FAIRDROP_SLOTS(limit))

@@ -80,8 +80,9 @@ const _: () = assert!(offset_of!(Victim, cause) == offset_of!(fairdrop::Victim, 
 /// Packets whose outcomes are written at once.
 const CHUNK: usize = 64;
 
-/// Decides on packets that arrive together at `now_ns`, exactly as `fairdrop_decide` does on one after the other, and writes an outcome
-/// for each. The caller carries it out: puts the packets that are queued or marked into the slots from `tail` on, in order, and then
+/// Decides on packets that arrive together at `now_ns`, exactly as `fairdrop_decide` does on one after the other, unless
+/// `fairdrop_decision_set_modes` has set other modes, and writes an outcome for each. In modes a burst has at most 64 packets; a longer
+/// one is decided as several. The caller carries it out: puts the packets that are queued or marked into the slots from `tail` on, in order, and then
 /// drops the packets of `victim`, some of which may have come with the burst. `tail`, `packets`, `bytes`, `victims`, ids and lengths
 /// of the ring are brought up to date. For `red` and `choke`; RED takes no notice of `ids`, `lens` and `victim` of the ring, which may be
 /// NULL. When this returns below 0 nothing was decided: `FAIRDROP_STATUS_BAD_ARGUMENT` for another decision, an `ecn` above 3, a `len`
@@ -179,7 +180,7 @@ impl IdsBeside {
                 self.victims = 0;
             }
             Rule::Choke(choke) => {
-                let candidates = choke.most_candidates() * arrivals.len();
+                let candidates = choke.decision().most_candidates() * arrivals.len();
                 let is_null = self.ids.is_null() || self.lens.is_null() || self.victim.is_null();
                 if is_null || (self.victim_room as usize) < candidates {
                     return None;

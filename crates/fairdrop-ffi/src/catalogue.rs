@@ -265,8 +265,14 @@ pub(crate) fn parameters(info: &'static DisciplineInfo) -> impl Iterator<Item = 
     let limit = Described { table: None, at: 0, spec: &LIMIT };
     let tables = [Some(info.name), info.also_uses].into_iter().flatten().filter_map(place_of);
     let described = tables.flat_map(|table| {
-        let params = CATALOGUE.get(table).map_or(&[][..], |info| info.params);
-        params.iter().enumerate().map(move |(at, spec)| Described { table: Some(table), at, spec })
+        let of = CATALOGUE.get(table);
+        let params = of.map_or(&[][..], |info| info.params).iter().enumerate();
+        let refused = of.filter(|of| of.name != info.name).map_or(&[][..], |of| of.alone);
+        params.filter(move |(_, spec)| !refused.contains(&spec.name)).map(move |(at, spec)| Described {
+            table: Some(table),
+            at,
+            spec,
+        })
     });
     core::iter::once(limit).chain(described)
 }

@@ -5,8 +5,8 @@ use core::mem::{align_of, size_of};
 use core::ptr::{self, NonNull};
 
 use fairdrop::{
-    AnyParams, ChokeDecision, ChokeWDecision, CollarDecision, DropCause, Memory, Philox, RedDecision,
-    RingEnv, Stream, SuspectSet, Time, WardDecision,
+    AnyParams, BurstModes, ChokeBursts, ChokeWDecision, CollarDecision, DropCause, Memory, Philox, RedBursts,
+    RingEnv, Stream, Streams, SuspectSet, Time, WardDecision, Xoroshiro,
 };
 
 use crate::arena::{Arena, FAIRDROP_ALIGN, Piece};
@@ -102,13 +102,40 @@ pub(crate) struct Parts {
     rule: Rule,
     host: Host,
     flow_key: [u64; 2],
-    random: [Philox; Stream::COUNT],
+    random: Random,
     now: Time,
 }
 
+/// The library's generators, for a host without one.
+#[expect(clippy::large_enum_variant, reason = "nothing is allocated, so a block has room for either")]
+enum Random {
+    Philox(Streams<Philox>),
+    Xoroshiro(Streams<Xoroshiro>),
+}
+
+impl Random {
+    /// Streams of the generator that a host chose by its number; `None` where there is none.
+    #[inline(never)]
+    fn of(generator: u32, host: &Host) -> Option<Self> {
+        match generator {
+            FAIRDROP_GENERATOR_PHILOX => Some(Self::Philox(Streams::new(host.seed, host.queue))),
+            FAIRDROP_GENERATOR_XOROSHIRO => Some(Self::Xoroshiro(Streams::new(host.seed, host.queue))),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn next(&mut self, stream: Stream) -> u64 {
+        match self {
+            Self::Philox(streams) => streams.next(stream),
+            Self::Xoroshiro(streams) => streams.next(stream),
+        }
+    }
+}
+
 pub(crate) enum Rule {
-    Red(RedDecision),
-    Choke(ChokeDecision),
+    Red(RedBursts),
+    Choke(ChokeBursts),
     ChokeW(ChokeWDecision),
     Ward(WardDecision),
     Collar(CollarDecision<Piece<u32>, Piece<SuspectSet>>, u32),
@@ -118,8 +145,8 @@ impl Rule {
     fn new(params: AnyParams, arena: &mut Arena) -> Result<Self, Problem<'static>> {
         let room = Problem::Room { needed: usize::MAX, given: usize::MAX };
         let rule = match params {
-            AnyParams::Red(params) => RedDecision::new(params).map(Self::Red),
-            AnyParams::Choke(params) => ChokeDecision::new(params).map(Self::Choke),
+            AnyParams::Red(params) => RedBursts::new(params, BurstModes::default()).map(Self::Red),
+            AnyParams::Choke(params) => ChokeBursts::new(params, BurstModes::default()).map(Self::Choke),
             AnyParams::ChokeW(params) => ChokeWDecision::new(params).map(Self::ChokeW),
             AnyParams::Ward(params) => WardDecision::new(params).map(Self::Ward),
             AnyParams::Collar(params) => {
@@ -200,7 +227,7 @@ unsafe fn make(
     let mut arena = unsafe { arena_behind::<Decision>(block, size, size_of_decision(params)?)? };
     let rule = Rule::new(any, &mut arena)?;
     let decision = block.cast::<Decision>();
-    let random = lent.random();
+    let random = Random::Philox(Streams::new(lent.host.seed, lent.host.queue));
     let parts = Parts { rule, host: lent.host, flow_key: lent.flow_key, random, now: Time::ZERO };
     // SAFETY: the block is aligned and large enough.
     unsafe { decision.write(Decision { state: READY, parts }) };
@@ -238,10 +265,61 @@ impl Parts {
         let next = move |stream| match host.random {
             // SAFETY: the host's function, called as it was promised to be.
             Some(random) => unsafe { random(host.context, stream) },
-            None => random.get_mut(stream as usize).map_or(0, Philox::next_u64),
+            None => random.next(stream),
         };
         (rule, RingEnv::new(self.now, next).keyed(self.flow_key))
     }
+}
+
+/// Mode of bursts: the average moves once a burst, for the queue that its first packet finds, and holds for all of its packets.
+pub const FAIRDROP_BURST_AVERAGE_ONCE: u32 = 1;
+/// Mode of bursts: candidates are drawn from the packets that waited as the burst began.
+pub const FAIRDROP_BURST_SNAPSHOT: u32 = 2;
+/// Mode of bursts, and of decisions one by one: the random draw of RED is a count-down, with the same law.
+pub const FAIRDROP_BURST_COUNT_DOWN: u32 = 4;
+
+/// Generator of random numbers: Philox4x32-10, from which each decision starts.
+pub const FAIRDROP_GENERATOR_PHILOX: u32 = 0;
+/// Generator of random numbers: xoroshiro128++, with a fifth of the instructions.
+pub const FAIRDROP_GENERATOR_XOROSHIRO: u32 = 1;
+
+/// Sets the modes of the bursts of a decision of `red` or `choke` to a sum of `FAIRDROP_BURST_AVERAGE_ONCE`, `..._SNAPSHOT` and
+/// `..._COUNT_DOWN`, or to 0, with which bursts are decided as their packets are one after the other. Call it between two bursts. When
+/// this returns below 0 nothing has changed: `FAIRDROP_STATUS_BAD_ARGUMENT` for another mode, or another decision.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairdrop_decision_set_modes(decision: *mut Decision, modes: u32) -> Status {
+    let all = FAIRDROP_BURST_AVERAGE_ONCE | FAIRDROP_BURST_SNAPSHOT | FAIRDROP_BURST_COUNT_DOWN;
+    if modes & !all != 0 {
+        return Status::BadArgument;
+    }
+    let modes = BurstModes {
+        average_once: modes & FAIRDROP_BURST_AVERAGE_ONCE != 0,
+        snapshot: modes & FAIRDROP_BURST_SNAPSHOT != 0,
+        count_down: modes & FAIRDROP_BURST_COUNT_DOWN != 0,
+    };
+    let set = |parts: &mut Parts| {
+        match &mut parts.rule {
+            Rule::Red(red) => red.set_modes(modes),
+            Rule::Choke(choke) => choke.set_modes(modes),
+            Rule::ChokeW(_) | Rule::Ward(_) | Rule::Collar(..) => return Status::BadArgument,
+        }
+        Status::Ok
+    };
+    // SAFETY: the caller's promise.
+    unsafe { enter(decision, set) }
+}
+
+/// Chooses the library's generator for a decision whose host has no `random` of its own, and starts its streams from `seed` and
+/// `queue` of that host. Returns `FAIRDROP_STATUS_BAD_ARGUMENT` for another generator, with which nothing changes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairdrop_decision_set_generator(decision: *mut Decision, generator: u32) -> Status {
+    let set = |parts: &mut Parts| {
+        let Some(random) = Random::of(generator, &parts.host) else { return Status::BadArgument };
+        parts.random = random;
+        Status::Ok
+    };
+    // SAFETY: the caller's promise.
+    unsafe { enter(decision, set) }
 }
 
 /// Decides on a packet that arrives at `ring` at `now_ns`, and writes the decision to `decided`. The caller carries it out: drops the

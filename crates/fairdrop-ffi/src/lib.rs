@@ -25,8 +25,11 @@ pub use catalogue::{
     fairdrop_discipline_count, fairdrop_parameter_at, fairdrop_parameter_valid, fairdrop_parameter_word,
 };
 pub use decision::{
-    Action, Decided, Decision, FAIRDROP_MOST_VICTIMS, Ring, Victim, Waiting, fairdrop_decide,
-    fairdrop_decision_idle, fairdrop_decision_init, fairdrop_decision_sent, fairdrop_decision_size,
+    Action, Decided, Decision, FAIRDROP_BURST_AVERAGE_ONCE, FAIRDROP_BURST_COUNT_DOWN,
+    FAIRDROP_BURST_SNAPSHOT, FAIRDROP_GENERATOR_PHILOX, FAIRDROP_GENERATOR_XOROSHIRO, FAIRDROP_MOST_VICTIMS,
+    Ring, Victim, Waiting, fairdrop_decide, fairdrop_decision_idle, fairdrop_decision_init,
+    fairdrop_decision_sent, fairdrop_decision_set_generator, fairdrop_decision_set_modes,
+    fairdrop_decision_size,
 };
 pub use hash::fairdrop_hash;
 pub use params::{

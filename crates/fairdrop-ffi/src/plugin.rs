@@ -89,7 +89,9 @@ pub struct PluginHost {
 
 /// A discipline in a shared object, which gives it from a function that it exports:
 ///
-///     const fairdrop_plugin *fairdrop_plugin_table(void);
+/// ```c
+/// const fairdrop_plugin *fairdrop_plugin_table(void);
+/// ```
 ///
 /// The table and what it points to stay as they are. Queues are independent, and may be used by different threads: keep what
 /// changes in what `make` returns.

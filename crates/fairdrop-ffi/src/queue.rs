@@ -136,11 +136,14 @@ struct Parts {
     world: World,
 }
 
+/// Streams that a queue draws from: count-downs are of decisions alone.
+const STREAMS: usize = Stream::CountDown as usize;
+
 /// What the discipline borrows.
 struct World {
     host: Host,
     flow_key: [u64; 2],
-    random: [Philox; Stream::COUNT],
+    random: [Philox; STREAMS],
     now: Time,
 }
 
@@ -396,7 +399,7 @@ impl Lent {
     }
 
     /// The library's generators, as the host starts them.
-    pub(crate) fn random(&self) -> [Philox; Stream::COUNT] {
+    fn random(&self) -> [Philox; STREAMS] {
         core::array::from_fn(|stream| Philox::new(self.host.seed, self.host.queue, stream as u32))
     }
 }

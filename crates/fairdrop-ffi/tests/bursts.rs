@@ -1,14 +1,20 @@
 //! Bursts through the C interface: decided as `fairdrop_decide` decides on one packet after the other, and errors.
 
+use std::convert::Infallible;
 use std::ffi::c_void;
 use std::ptr;
 
 use crate::host::{host, params_of, with_error};
-use fairdrop::DropCause;
+use fairdrop::{
+    Action as Fate, AnyParams, Arrivals, BurstModes, ChokeBursts, DropCause, Ecn, Generator, IdRing,
+    Occupied, ParamValue, Philox, RedBursts, RingEnv, Streams, Time, Xoroshiro,
+};
 use fairdrop_ffi::{
-    Action, Burst, Decided, Decision, FAIRDROP_MOST_VICTIMS, FAIRDROP_NO_ID, IdsBeside, Outcome, Packet,
-    Ring, Status, Victim, Waiting, fairdrop_decide, fairdrop_decide_burst, fairdrop_decision_idle,
-    fairdrop_decision_init, fairdrop_decision_size,
+    Action, Burst, Decided, Decision, FAIRDROP_BURST_AVERAGE_ONCE, FAIRDROP_BURST_COUNT_DOWN,
+    FAIRDROP_BURST_SNAPSHOT, FAIRDROP_GENERATOR_PHILOX, FAIRDROP_GENERATOR_XOROSHIRO, FAIRDROP_MOST_VICTIMS,
+    FAIRDROP_NO_ID, IdsBeside, Outcome, Packet, Ring, Status, Victim, Waiting, fairdrop_decide,
+    fairdrop_decide_burst, fairdrop_decision_idle, fairdrop_decision_init, fairdrop_decision_set_generator,
+    fairdrop_decision_set_modes, fairdrop_decision_size,
 };
 
 const SLOTS: usize = 256;
@@ -219,6 +225,146 @@ fn a_burst_is_decided_as_one_by_one() {
     let settings = [("limit", "120"), ("min_th", "10"), ("max_th", "150"), ("ecn", "true"), ("w_q", "0.01")];
     assert!(agree("choke", &settings) > 1000);
     assert!(agree("red", &settings) > 100);
+}
+
+/// Parameters of bursts in modes.
+const MODAL: [(&str, &str); 5] =
+    [("limit", "120"), ("min_th", "10"), ("max_th", "150"), ("ecn", "true"), ("w_q", "0.01")];
+
+/// A library's decision in modes, for the same bursts.
+enum Direct {
+    Red(RedBursts),
+    Choke(ChokeBursts),
+}
+
+impl Direct {
+    /// With the parameters of [`MODAL`].
+    fn new(discipline: &str, modes: BurstModes) -> Self {
+        let mut params = AnyParams::of(discipline).unwrap();
+        params.set_link(120, 100_000_000);
+        for (name, value) in [("min_th", 10.0), ("max_th", 150.0), ("w_q", 0.01)] {
+            assert!(params.set("red", name, ParamValue::Number(value)));
+        }
+        assert!(params.set("red", "ecn", ParamValue::Switch(true)));
+        match params {
+            AnyParams::Red(params) => Self::Red(RedBursts::new(params, modes).unwrap()),
+            AnyParams::Choke(params) => Self::Choke(ChokeBursts::new(params, modes).unwrap()),
+            _ => unreachable!("no bursts"),
+        }
+    }
+
+    fn burst<G: Generator>(
+        &mut self,
+        packets: &[Packet],
+        kept: &mut Kept,
+        now_ns: u64,
+        random: &mut Streams<G>,
+    ) -> (Vec<Outcome>, Vec<Victim>) {
+        let ids: Vec<_> = packets.iter().map(|packet| packet.flow as u32).collect();
+        let lens: Vec<_> = packets.iter().map(|packet| packet.len).collect();
+        let capable = |packet: &Packet| if packet.ecn == 0 { Ecn::NotCapable } else { Ecn::Ect0 };
+        let ecn: Vec<_> = packets.iter().map(capable).collect();
+        let arrivals = Arrivals { ids: &ids, lens: &lens, ecn: &ecn };
+        let mut fates = vec![Fate::Queue; packets.len()];
+        let mut env = RingEnv::new(Time::from_ns(now_ns), |stream| random.next(stream));
+        let mut victims = vec![];
+        match self {
+            Self::Red(red) => {
+                red.burst::<Infallible, _>(arrivals, kept.packets, &mut env, &mut fates);
+                for (packet, fate) in packets.iter().zip(&fates) {
+                    if !matches!(fate, Fate::Drop(_)) {
+                        kept.push(packet.flow as u32, packet.len);
+                    }
+                }
+            }
+            Self::Choke(choke) => {
+                let none = fairdrop::Victim { slot: u32::MAX, cause: DropCause::Overflow };
+                let mut room = vec![none; packets.len()];
+                let Kept { head, tail, packets, bytes, .. } = *kept;
+                let occupied = Occupied { head, tail, packets, bytes };
+                let mut ring = IdRing::new(&mut kept.ids, &mut kept.lens, occupied, &mut room).unwrap();
+                choke.burst::<Infallible, _>(arrivals, &mut ring, &mut env, &mut fates);
+                victims.extend(ring.victims().iter().map(|v| Victim { slot: v.slot, cause: v.cause }));
+                let after = ring.occupied();
+                (kept.tail, kept.packets, kept.bytes) = (after.tail, after.packets, after.bytes);
+            }
+        }
+        let outcome = |fate: &Fate| match *fate {
+            Fate::Queue => QUEUED,
+            Fate::Mark(cause) => Outcome { action: Action::Mark, cause },
+            Fate::Drop(cause) => Outcome { action: Action::Drop, cause },
+        };
+        (fates.iter().map(outcome).collect(), victims)
+    }
+}
+
+/// Bursts in a mode, through the interface and without it; the outcomes.
+fn agree_in_modes<G: Generator>(discipline: &str, modes: u32, generator: u32) -> Vec<Outcome> {
+    let (decision, _block) = make(discipline, &MODAL);
+    // SAFETY: the decision is valid.
+    let set = unsafe {
+        [fairdrop_decision_set_modes(decision, modes), fairdrop_decision_set_generator(decision, generator)]
+    };
+    assert_eq!(set, [Status::Ok; 2]);
+    let has = |flag| modes & flag != 0;
+    let modes = BurstModes {
+        average_once: has(FAIRDROP_BURST_AVERAGE_ONCE),
+        snapshot: has(FAIRDROP_BURST_SNAPSHOT),
+        count_down: has(FAIRDROP_BURST_COUNT_DOWN),
+    };
+    let (mut direct, mut streams) = (Direct::new(discipline, modes), Streams::<G>::new(7, 0));
+    let (mut kept, mut beside) = (Kept::EMPTY, Kept::EMPTY);
+    let (mut random, mut all) = (Philox::new(1, 0, 0), vec![]);
+    for number in 0..500_u64 {
+        let now_ns = number * 400_000;
+        let mut next = |bound: u64| random.next_u64() % bound;
+        let packet =
+            |flow, len, ecn| Packet { flow, cookie: 0, enqueued_ns: 0, len, label: 0, traffic_class: 0, ecn };
+        let burst: Vec<_> =
+            (0..next(65)).map(|_| packet(next(30), 100 + next(900) as u32, next(2) as u8 * 2)).collect();
+        while kept.tail.wrapping_sub(kept.head) as usize + burst.len() > SLOTS || kept.packets > 60 {
+            assert!(kept.depart() && beside.depart());
+        }
+        let (outcomes, victims) = direct.burst(&burst, &mut kept, now_ns, &mut streams);
+        assert_eq!(
+            at_once(decision, &burst, &mut beside, now_ns),
+            (Status::Ok, outcomes.clone(), victims.clone())
+        );
+        if discipline == "red" {
+            (beside.ids, beside.lens) = (kept.ids, kept.lens);
+        }
+        assert_eq!(kept.shown(), beside.shown());
+        all.extend(outcomes);
+    }
+    all
+}
+
+#[test]
+fn bursts_in_modes_are_those_of_the_library_with_either_generator() {
+    for modes in 0..8 {
+        for discipline in ["red", "choke"] {
+            let philox = agree_in_modes::<Philox>(discipline, modes, FAIRDROP_GENERATOR_PHILOX);
+            let xoroshiro = agree_in_modes::<Xoroshiro>(discipline, modes, FAIRDROP_GENERATOR_XOROSHIRO);
+            let others = philox.iter().filter(|&&outcome| outcome != QUEUED).count();
+            assert!(others > 100 && philox != xoroshiro, "{discipline} {modes}: {others}");
+        }
+    }
+}
+
+#[test]
+fn other_modes_generators_and_decisions_are_refused() {
+    let (choke, _block) = make("choke", &[]);
+    let (ward, _other) = make("ward", &[]);
+    // SAFETY: the decisions are valid.
+    let statuses = unsafe {
+        [
+            fairdrop_decision_set_modes(choke, 8),
+            fairdrop_decision_set_modes(ward, FAIRDROP_BURST_SNAPSHOT),
+            fairdrop_decision_set_modes(ptr::null_mut(), 0),
+            fairdrop_decision_set_generator(choke, 2),
+        ]
+    };
+    assert_eq!(statuses, [Status::BadArgument; 4]);
 }
 
 #[test]

@@ -49,7 +49,19 @@ fn the_header_is_that_of_the_code() {
     ] {
         assert!(generated.contains(&format!("#define FAIRDROP_{name} {value}\n")), "{name} in cbindgen.toml");
     }
-    assert!(generated.contains(&format!("#define FAIRDROP_NO_ID {}u\n", fairdrop_ffi::FAIRDROP_NO_ID)));
+    for (name, value) in [
+        ("NO_ID", fairdrop_ffi::FAIRDROP_NO_ID),
+        ("BURST_AVERAGE_ONCE", fairdrop_ffi::FAIRDROP_BURST_AVERAGE_ONCE),
+        ("BURST_SNAPSHOT", fairdrop_ffi::FAIRDROP_BURST_SNAPSHOT),
+        ("BURST_COUNT_DOWN", fairdrop_ffi::FAIRDROP_BURST_COUNT_DOWN),
+        ("GENERATOR_PHILOX", fairdrop_ffi::FAIRDROP_GENERATOR_PHILOX),
+        ("GENERATOR_XOROSHIRO", fairdrop_ffi::FAIRDROP_GENERATOR_XOROSHIRO),
+    ] {
+        assert!(
+            generated.contains(&format!("#define FAIRDROP_{name} {value}u\n")),
+            "{name} in cbindgen.toml"
+        );
+    }
     let interface = generated.strip_suffix(END).expect("the header ends with its guard");
     let generated = format!("{interface}{}\n{END}", memory_macros());
     let path = here.join("include/fairdrop.h");

@@ -638,7 +638,7 @@ fn the_catalogue_is_that_of_the_library() {
         let also = info.also_uses.and_then(fairdrop::info);
         let specs: Vec<_> = std::iter::once(("", &fairdrop::LIMIT))
             .chain(info.params.iter().map(|spec| (info.name, spec)))
-            .chain(also.into_iter().flat_map(|also| also.params.iter().map(|spec| (also.name, spec))))
+            .chain(also.into_iter().flat_map(|also| also.shared().map(|spec| (also.name, spec))))
             .collect();
         assert_eq!(found.parameters, specs.len(), "{}", info.name);
         assert!(parameter(number, specs.len()).is_none());

@@ -71,6 +71,15 @@ impl Pacer {
         }
     }
 
+    /// Time at which tokens for `bytes` that leave at `now` are there, behind a bucket of `bucket` bytes: the next packet leaves then.
+    pub fn shape(&mut self, now: Time, bytes: u32, bucket: u32) -> Time {
+        let saved = match self {
+            Self::Rate { rate, .. } => rate.time_of(bucket),
+            Self::Unlimited | Self::Trace(_) => Time::ZERO,
+        };
+        self.send(now.since(saved), bytes).max(now)
+    }
+
     /// Another pace from `now` on; the packet in transmission keeps its time.
     pub fn change(&mut self, pace: Pace, now: Time) {
         match (&mut *self, pace) {

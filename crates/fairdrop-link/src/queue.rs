@@ -1,6 +1,6 @@
 //! The interface of a queue to a transmitter, and of its host to the queue.
 
-use fairdrop::{Backlog, Discipline, DropCause, Env, Hosts, Packet, Time};
+use fairdrop::{AnyDiscipline, Backlog, Discipline, DropCause, Hosts, Memory, Packet, Time, Viewer};
 
 /// Cause under which packets are counted that a user-defined discipline drops for a cause of its own.
 pub const NAMED: DropCause = DropCause::Filter;
@@ -16,7 +16,7 @@ pub trait Shows {
 
 /// A queue that feeds a transmitter: every [`Discipline`], and wrappers of hosts around one.
 pub trait Queue: Shows {
-    /// As [`Discipline::enqueue`].
+    /// As [`Discipline::enqueue`], after the queue has been shown to `host`.
     fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host);
 
     /// As [`Discipline::dequeue`].
@@ -29,13 +29,16 @@ pub trait Queue: Shows {
     fn backlog(&self) -> Backlog;
 }
 
-/// Beyond [`Env`], reports from queues around user-defined disciplines.
-pub trait Host: Env<u32> {
+/// Beyond [`Viewer`], reports from queues around user-defined disciplines.
+pub trait Host: Viewer<u32> {
     /// `count` waiting packets were drawn and compared with the one that arrived.
     fn drew(&mut self, count: u32);
 
     /// A packet is dropped for a cause that only its discipline has; it is counted for [`NAMED`].
     fn dropped_for(&mut self, packet: Packet<u32>, name: &'static str);
+
+    /// As [`Viewer::shown`], for queues that are no disciplines.
+    fn shows(&mut self, queue: &impl Shows);
 
     /// The hosts at the ends of a packet that arrives, unless its flow has both to itself.
     fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts>;
@@ -52,10 +55,10 @@ impl<D: Discipline<u32>> Shows for D {
     }
 }
 
-impl<D: Discipline<u32>> Queue for D {
+impl<M: Memory> Queue for AnyDiscipline<u32, M> {
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
-        Discipline::enqueue(self, packet, host);
+        self.enqueue_shown(packet, host);
     }
 
     #[inline(always)]
@@ -80,9 +83,13 @@ pub trait Observer {
     /// The host's collection of the packets that one call drops.
     type Lost;
 
-    /// A packet is about to be offered to `queue`.
+    /// A packet is about to be offered to a queue.
     #[inline]
-    fn offered(&mut self, _now: Time, _packet: &Packet<u32>, _queue: &impl Shows) {}
+    fn offered(&mut self, _now: Time, _packet: &Packet<u32>) {}
+
+    /// The same packet has come to `queue`, whose values are still those of the last call.
+    #[inline]
+    fn shown(&mut self, _now: Time, _queue: &impl Shows) {}
 
     /// The packet that was offered waits.
     #[inline]

@@ -3,8 +3,8 @@
 
 use crate::environment::Environment;
 use crate::pace::{Pace, Pacer};
-use crate::queue::{Dropped, Host, NAMED, Observer, Queue};
-use fairdrop::{DropCause, Env, Hosts, Packet, Stream, Time};
+use crate::queue::{Dropped, Host, NAMED, Observer, Queue, Shows};
+use fairdrop::{Discipline, DropCause, Env, Hosts, Packet, Stream, Time, Viewer};
 
 /// A transmitter, beside the queue that each call names: an owner of several kinds of queue calls each with its type, and each is
 /// compiled by itself.
@@ -13,7 +13,12 @@ pub struct Transmitter<O> {
     observer: O,
     environment: Environment,
     pacer: Pacer,
+    /// In a shaper it is over, and has the handle [`NONE`].
     sending: Option<Packet<u32>>,
+    /// Size of the token bucket in bytes, where a shaper takes the place of the transmitter.
+    bucket: Option<u32>,
+    /// The packet that the shaper has handed on.
+    passed: Option<Packet<u32>>,
 }
 
 /// A handle that no packet has: there are never that many packets.
@@ -75,6 +80,13 @@ impl<O: Observer, H: Fn(&O, &Packet<u32>) -> Option<Hosts>> Env<u32> for Call<'_
     }
 }
 
+impl<O: Observer, H: Fn(&O, &Packet<u32>) -> Option<Hosts>> Viewer<u32> for Call<'_, O, H> {
+    #[inline(always)]
+    fn shown(&mut self, discipline: &impl Discipline<u32>) {
+        self.shows(discipline);
+    }
+}
+
 impl<O: Observer, H: Fn(&O, &Packet<u32>) -> Option<Hosts>> Host for Call<'_, O, H> {
     fn dropped_for(&mut self, packet: Packet<u32>, name: &'static str) {
         self.give_back(&packet, NAMED, Some(name));
@@ -83,6 +95,11 @@ impl<O: Observer, H: Fn(&O, &Packet<u32>) -> Option<Hosts>> Host for Call<'_, O,
     #[inline]
     fn drew(&mut self, count: u32) {
         self.observer.drew(count);
+    }
+
+    #[inline(always)]
+    fn shows(&mut self, queue: &impl Shows) {
+        self.observer.shown(self.now, queue);
     }
 
     #[inline]
@@ -97,7 +114,19 @@ type HostsOf<O> = fn(&O, &Packet<u32>) -> Option<Hosts>;
 impl<O: Observer> Transmitter<O> {
     /// A free transmitter.
     pub fn new(environment: Environment, pacer: Pacer, observer: O) -> Self {
-        Self { observer, environment, pacer, sending: None }
+        Self { observer, environment, pacer, sending: None, bucket: None, passed: None }
+    }
+
+    /// A shaper with a token bucket of `bucket` bytes in its place, as Linux's HTB: a packet leaves in the moment in which it is
+    /// taken, and the next one when its tokens are there. An empty queue is not asked for a packet.
+    #[must_use]
+    pub fn shaped(self, bucket: u32) -> Self {
+        Self { bucket: Some(bucket), ..self }
+    }
+
+    /// The packet that a shaper has handed on since the last call.
+    pub fn passed(&mut self) -> Option<Packet<u32>> {
+        self.passed.take()
     }
 
     /// A packet arrives at `queue`; packets that the queue drops are added to `lost`. `hosts` looks up the hosts at the
@@ -116,7 +145,7 @@ impl<O: Observer> Transmitter<O> {
         lost: &mut O::Lost,
     ) -> Option<Time> {
         let flow = packet.meta.flow;
-        self.observer.offered(now, &packet, queue);
+        self.observer.offered(now, &packet);
         let Self { observer, environment, .. } = self;
         let mut call =
             Call { now, observer, environment, offered: packet.handle, refused: None, hosts, lost };
@@ -130,7 +159,8 @@ impl<O: Observer> Transmitter<O> {
         done
     }
 
-    /// The last bit of a packet has left: returns that packet, and the end of the next transmission, if any.
+    /// The last bit of a packet has left: returns that packet, and the end of the next transmission, if any. Of a shaper: the tokens
+    /// of the last packet are there; returns the one that leaves now, and when the tokens of that will be.
     #[inline(always)]
     pub fn sent(
         &mut self,
@@ -139,6 +169,10 @@ impl<O: Observer> Transmitter<O> {
         lost: &mut O::Lost,
     ) -> (Option<Packet<u32>>, Option<Time>) {
         let sent = self.sending.take();
+        if self.bucket.is_some() {
+            let ready = self.start(queue, now, lost);
+            return (self.passed(), ready);
+        }
         self.observer.sent(now, sent.as_ref(), queue);
         let done = self.start(queue, now, lost);
         if let Some(packet) = &sent {
@@ -158,11 +192,36 @@ impl<O: Observer> Transmitter<O> {
     /// empty, which shows it that the link is idle.
     #[inline(always)]
     pub fn start(&mut self, queue: &mut impl Queue, now: Time, lost: &mut O::Lost) -> Option<Time> {
+        if let Some(bucket) = self.bucket {
+            return self.hand_on(queue, now, bucket, lost);
+        }
         let packet = queue.dequeue(&mut self.call(now, lost))?;
         self.observer.taken(now, &packet);
         let len = packet.meta.len;
         self.sending = Some(packet);
         Some(self.pacer.send(now, len))
+    }
+
+    /// Takes the next packet and hands it on: returns when its tokens are there.
+    #[inline(never)]
+    fn hand_on(
+        &mut self,
+        queue: &mut impl Queue,
+        now: Time,
+        bucket: u32,
+        lost: &mut O::Lost,
+    ) -> Option<Time> {
+        if queue.backlog().packets == 0 {
+            return None;
+        }
+        let packet = queue.dequeue(&mut self.call(now, lost))?;
+        self.observer.taken(now, &packet);
+        self.observer.sent(now, Some(&packet), queue);
+        self.settle(queue, packet.meta.flow);
+        let ready = self.pacer.shape(now, packet.meta.len, bucket);
+        self.sending = Some(Packet { handle: NONE, ..packet.clone() });
+        self.passed = Some(packet);
+        Some(ready)
     }
 
     #[inline(always)]
@@ -181,7 +240,7 @@ impl<O: Observer> Transmitter<O> {
     /// The packet in transmission.
     #[inline]
     pub fn sending(&self) -> Option<&Packet<u32>> {
-        self.sending.as_ref()
+        self.sending.as_ref().filter(|packet| packet.handle != NONE)
     }
 
     /// Takes the packet in transmission off the link.

@@ -33,7 +33,7 @@ fn exchange(link: &mut Link, params: AnyParams, now: Time) {
 
 fn arrive(link: &mut Link, at: Time, handles: std::ops::Range<u32>) {
     for handle in handles {
-        link.arrive(at, Meta::of_flow(7, 1000), handle, || None);
+        link.arrive(at, Meta::of_flow(7, 1000), handle, crate::no_hosts);
     }
 }
 
@@ -192,8 +192,8 @@ proptest! {
                 prop_assert!(often.counters().reconcile());
             }
             let meta = Meta::of_flow(handle as u64 % 5, 200 + handle as u32 % 7 * 200);
-            seldom.arrive(now, meta, handle as u32, || None);
-            often.arrive(now, meta, handle as u32, || None);
+            seldom.arrive(now, meta, handle as u32, crate::no_hosts);
+            often.arrive(now, meta, handle as u32, crate::no_hosts);
         }
         seldom.advance(ms(1_000_000));
         often.advance(ms(1_000_000));
@@ -233,7 +233,7 @@ fn packets_that_take_no_time_do_not_wait() {
     assert_eq!(fates(&mut unlimited), [0, 1, 2, 3, 4].map(|handle| (handle, MS, true)));
     assert_eq!(unlimited.next_event(), None);
     let mut paced = link(Pace::Rate(1_000_000), Channel::default());
-    paced.arrive(Time::ZERO, Meta::of_flow(7, 0), 0, || None);
+    paced.arrive(Time::ZERO, Meta::of_flow(7, 0), 0, crate::no_hosts);
     assert_eq!(fates(&mut paced), [(0, 0, true)]);
 }
 
@@ -255,7 +255,7 @@ fn an_arrival_at_the_end_of_a_transmission_comes_after_it() {
     for (at_ns, left) in [(8 * MS - 1, 0), (8 * MS, 1)] {
         let mut edge = link(Pace::Rate(1_000_000), Channel::default());
         arrive(&mut edge, Time::ZERO, 0..4);
-        edge.arrive(Time::from_ns(at_ns), Meta::of_flow(7, 1000), 4, || None);
+        edge.arrive(Time::from_ns(at_ns), Meta::of_flow(7, 1000), 4, crate::no_hosts);
         let delivered = fates(&mut edge).into_iter().filter(|fate| fate.2).count();
         assert_eq!(delivered, left, "{at_ns}");
         let dropped = edge.counters().dropped(Cause::Queue(DropCause::Overflow)).packets;

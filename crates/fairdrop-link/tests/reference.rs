@@ -302,7 +302,7 @@ proptest! {
         for (handle, (gap, len, flow)) in (0..).zip(packets) {
             now = now.after(Time::from_ns(gap));
             slow.arrive(now, Meta::of_flow(flow, len), handle);
-            link.arrive(now, Meta::of_flow(flow, len), handle, || None);
+            link.arrive(now, Meta::of_flow(flow, len), handle, crate::no_hosts);
             prop_assert_eq!(link.backlog(), Discipline::backlog(&slow.queue));
             prop_assert!(link.counters().reconcile());
         }

@@ -2,7 +2,9 @@
 //!
 //! `fairdrop-mutation run STATE [FILE...]` works through the forms of these files of the references, or of all, and keeps what
 //! it found in the folder STATE, where the next run goes on. `fairdrop-mutation report STATE DIR PAGE` writes the scores and the
-//! survivors to DIR and PAGE and says how many there are. `fairdrop-mutation search STATE FILE...` looks for vectors that notice survivors. `fairdrop-mutation play FILE` is the process that `run` starts.
+//! survivors to DIR and PAGE and says how many there are. `fairdrop-mutation search SURVIVORS ROUNDS FILE...` looks for vectors that
+//! notice forms of the list SURVIVORS. `fairdrop-mutation try SURVIVORS FILE` says which of them the vectors notice whose lines, as in
+//! `cases/found.tsv` or `cases/exact.tsv`, come on its standard input. `fairdrop-mutation play FILE` is the process that `run` starts.
 #![allow(missing_docs, reason = "a program")]
 
 mod forms;
@@ -36,15 +38,30 @@ pub struct Form {
 }
 
 impl File {
-    /// The disciplines whose reference it is: the one of its name, and those that only choose parameters of it.
+    /// The disciplines whose vectors are played to its forms: those whose reference it is, and those whose reference calls it
+    /// where no other does.
     pub fn disciplines(&self) -> Vec<&'static str> {
-        let more: &[&str] = match self.stem {
+        let callers: &[&str] = match self.stem {
+            "cobalt" => &["cake"],
+            "pie" | "pie_linux" => &["fq_pie"],
+            "codel_linux" => &["fq_codel"],
+            "red_linux" => &["choke_hardware"],
+            _ => &[],
+        };
+        [self.decides().as_slice(), callers].concat()
+    }
+
+    /// The disciplines whose reference it is: the one of its name, and those that only choose parameters of it.
+    pub fn decides(&self) -> Vec<&'static str> {
+        // What the kernel does instead is part of the same discipline.
+        let stem = self.stem.trim_end_matches("_linux");
+        let more: &[&str] = match stem {
             "red" => &["choke", "droptail"],
             "drr" => &["sfq"],
             "collar" => &["collarw", "collar_hosts", "collar_sparse"],
             _ => &[],
         };
-        [self.stem].into_iter().chain(more.iter().copied()).collect()
+        [stem].into_iter().chain(more.iter().copied()).collect()
     }
 }
 
@@ -73,10 +90,11 @@ fn main() -> std::process::ExitCode {
     let done = match words.as_slice() {
         ["run", state, files @ ..] => run::run(state.as_ref(), files),
         ["report", state, folder, page] => report::report(state.as_ref(), folder.as_ref(), page.as_ref()),
-        ["search", state, files @ ..] => search::search(state.as_ref(), files),
+        ["search", survivors, rounds, files @ ..] => search::search(survivors.as_ref(), rounds, files),
+        ["try", survivors, file] => search::attempt(survivors.as_ref(), file),
         ["play", file] => play::play(file),
         _ => {
-            Err("usage: fairdrop-mutation run STATE [FILE...] | report STATE DIR PAGE | search STATE FILE..."
+            Err("usage: fairdrop-mutation run STATE [FILE...] | report STATE DIR PAGE | search SURVIVORS ROUNDS FILE... | try SURVIVORS FILE"
                 .into())
         }
     };

@@ -86,6 +86,12 @@ fn reference(params: &AnyParams) -> Box<dyn Slow> {
     reference_of(params).expect("every form of every discipline has a reference")
 }
 
+/// Whether a vector notices a form, by decisions or by values.
+pub fn notices(form: u32, Played { vector, params, seen }: &Played) -> bool {
+    seen[form as usize]
+        && !matches!(on(form, || compare(vector, params.clone(), reference(params).as_mut())), Some(Ok(())))
+}
+
 /// How a form is noticed, and by which vector.
 pub fn outcome(form: u32, vectors: &[Played]) -> (Outcome, String) {
     let reached: Vec<_> = vectors.iter().filter(|played| played.seen[form as usize]).collect();

@@ -11,6 +11,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
 use std::fs;
@@ -78,10 +79,15 @@ impl Document {
         ])
     }
 
-    /// The rows of the only run as JSON text; the synchronisation of losses is given for each group.
-    fn rows(&self, loss_synchronisation: HashMap<String, Option<f64>>) -> PyResult<String> {
+    /// The packed rows of the only run; the synchronisation of losses is given for each group.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        loss_synchronisation: HashMap<String, Option<f64>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let rows = self.runs.first().and_then(|run| rows_of(run, &loss_synchronisation));
-        rows.ok_or_else(|| PyValueError::new_err("it has no run with a queue"))
+        let rows = rows.ok_or_else(|| PyValueError::new_err("it has no run with a queue"))?;
+        Ok(PyBytes::new(py, &rows))
     }
 
     /// Names of the tables.

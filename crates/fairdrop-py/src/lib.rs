@@ -9,6 +9,7 @@ mod files;
 mod frames;
 mod live;
 mod plain;
+mod points;
 mod pool;
 mod resume;
 mod rows;
@@ -30,6 +31,7 @@ mod _core {
     use crate::frames::{self, Column};
     use crate::live::Daemon;
     use crate::plain;
+    use crate::points;
     use crate::pool::{self, Calls, Done, Found, Job};
     use crate::rows;
     use crate::work;
@@ -39,6 +41,7 @@ mod _core {
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::PyBytes;
+    use std::collections::HashMap;
     use std::io::Read;
     use std::num::NonZero;
     use std::path::PathBuf;
@@ -254,9 +257,42 @@ mod _core {
         Ok(())
     }
 
-    /// Simulates what `take(most)` hands out, lists of `(tag, Scenario, seed)`, until a list is empty. `give` gets lists of
-    /// `(tag, found, why)`: the rows of a run as JSON text, its Document where windows are recorded, or why there is none.
-    /// False after Ctrl-C.
+    /// The scenarios of points, each the name of a file in `texts` and its settings, as columns: the Scenario; JSON text of
+    /// what decides its runs beside the seed; the files that it reads; its first seed; its problems, one per line, in
+    /// place of these four. Raises `KeyboardInterrupt` after Ctrl-C.
+    #[pyfunction]
+    fn read_points(
+        py: Python<'_>,
+        points: Vec<(String, Vec<String>)>,
+        texts: HashMap<String, String>,
+        parts: Vec<Py<Extension>>,
+        load: Py<PyAny>,
+    ) -> PyResult<PointColumns> {
+        let extensions = extension::extensions(py, &parts, Some(load))?;
+        let mut columns = PointColumns::default();
+        for point in points::read(py, &points, &texts, &extensions)? {
+            let (scenario, deciding, files, seed, problems) = match point {
+                Ok(points::Read { scenario, deciding }) => {
+                    let (files, seed) = (scenario.files(), scenario.seed);
+                    (Some(Scenario(Arc::new(scenario))), deciding, files, seed, None)
+                }
+                Err(problems) => (None, String::new(), Vec::new(), 0, Some(problems)),
+            };
+            columns.0.push(scenario);
+            columns.1.push(deciding);
+            columns.2.push(files);
+            columns.3.push(seed);
+            columns.4.push(problems);
+        }
+        Ok(columns)
+    }
+
+    /// Those of [`read_points`].
+    type PointColumns = (Vec<Option<Scenario>>, Vec<String>, Vec<Vec<String>>, Vec<u64>, Vec<Option<String>>);
+
+    /// Simulates what `take(most)` hands out, columns of tags, Scenarios and seeds, until they are empty. `give` gets columns
+    /// of tags, results and problems: the packed rows of a run, its Document where windows are recorded, or None and why
+    /// there is none. False after Ctrl-C.
     #[pyfunction]
     #[pyo3(signature = (take, give, threads=None, run_timeout=None))]
     fn work_through(
@@ -267,18 +303,29 @@ mod _core {
         run_timeout: Option<f64>,
     ) -> PyResult<bool> {
         let take = |py: Python<'_>, most: usize| -> PyResult<Vec<Job>> {
-            let taken: Vec<(Py<PyAny>, PyRef<'_, Scenario>, u64)> = take.call1(py, (most,))?.extract(py)?;
-            Ok(taken.into_iter().map(|(tag, scenario, seed)| (tag, Arc::clone(&scenario.0), seed)).collect())
+            type Taken<'py> = (Vec<Py<PyAny>>, Vec<PyRef<'py, Scenario>>, Vec<u64>);
+            let (tags, scenarios, seeds): Taken<'_> = take.call1(py, (most,))?.extract(py)?;
+            let scenarios = scenarios.iter().map(|scenario| Arc::clone(&scenario.0));
+            Ok(tags
+                .into_iter()
+                .zip(scenarios)
+                .zip(seeds)
+                .map(|((tag, scenario), seed)| (tag, scenario, seed))
+                .collect())
         };
         let give = |py: Python<'_>, done: Vec<Done>| -> PyResult<()> {
-            let back = done.into_iter().map(|(tag, found)| {
-                Ok(match found {
-                    Ok(Found::Rows(text)) => (tag, Some(text.into_pyobject(py)?.into_any()), None),
-                    Ok(Found::Run(run)) => (tag, Some(run.into_pyobject(py)?.into_any()), None),
-                    Err(why) => (tag, None, Some(why)),
-                })
-            });
-            give.call1(py, (back.collect::<PyResult<Vec<_>>>()?,)).map(drop)
+            let (mut tags, mut results, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+            for (tag, found) in done {
+                let (result, problem) = match found {
+                    Ok(Found::Rows(packed)) => (Some(PyBytes::new(py, &packed).into_any()), None),
+                    Ok(Found::Run(run)) => (Some(run.into_pyobject(py)?.into_any()), None),
+                    Err(why) => (None, Some(why)),
+                };
+                tags.push(tag);
+                results.push(result);
+                problems.push(problem);
+            }
+            give.call1(py, (tags, results, problems)).map(drop)
         };
         pool::work_through(py, &Calls { take, give }, threads, work::run_limit(run_timeout)?)
     }
@@ -290,16 +337,17 @@ mod _core {
     }
 
     /// Writes a Parquet file with a row for each group of each run: `columns`, with a value for each run, then those of
-    /// its rows, which are JSON texts. Raises `ValueError` for a text that is something else, and `OSError`.
+    /// its rows, which are packed. Raises `ValueError` for rows that are damaged or something else, and `OSError`.
     #[pyfunction]
     fn write_rows(
         py: Python<'_>,
         path: PathBuf,
         columns: Vec<Column<'_>>,
-        texts: Vec<String>,
+        packed: Vec<Bound<'_, PyBytes>>,
     ) -> PyResult<()> {
         let runs = frames::batch_of(columns)?;
-        let batch = py.detach(|| rows::table_of(&runs, &texts)).map_err(PyValueError::new_err)?;
+        let packed: Vec<&[u8]> = packed.iter().map(PyBytesMethods::as_bytes).collect();
+        let batch = py.detach(|| rows::table_of(&runs, &packed)).map_err(PyValueError::new_err)?;
         Ok(py.detach(|| frames::write(&path, &batch))?)
     }
 

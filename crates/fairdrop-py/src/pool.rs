@@ -27,8 +27,8 @@ pub type Job = (Py<PyAny>, Arc<Scenario>, u64);
 
 /// A finished run.
 pub enum Found {
-    /// As a sweep keeps it.
-    Rows(String),
+    /// Its packed rows, as a sweep keeps them.
+    Rows(Vec<u8>),
     /// Whole, where its windows are recorded: Python measures how synchronised losses are.
     Run(Box<Document>),
 }

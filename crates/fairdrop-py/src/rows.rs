@@ -1,13 +1,17 @@
-//! A run as a sweep keeps it: a row for the link and one for each group of flows, as JSON text. The columns are defined
-//! here alone; Python reads their names and kinds from [`columns`].
+//! A run as a sweep keeps it: a row for the link and one for each group of flows, packed as JSON text in zlib's format.
+//! The columns are defined here alone; Python reads their names and kinds from [`columns`].
 
 use crate::columns::Columns;
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{ArrowError, Schema};
 use arrow_select::take::take_record_batch;
 use fairdrop_sim::{GroupResult, LinkGroup, QueueResult, RunResult};
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 /// The run, and the queue that shares refer to: the first where the link has none of its own.
@@ -94,8 +98,8 @@ pub fn columns() -> [Vec<(&'static str, &'static str)>; 2] {
     ]
 }
 
-/// The rows of a run; `loss_synchronisation` is by group, where windows were recorded.
-pub fn rows_of(run: &RunResult, loss_synchronisation: &HashMap<String, Option<f64>>) -> Option<String> {
+/// The packed rows of a run: JSON text, compressed. `loss_synchronisation` is by group, where windows were recorded.
+pub fn rows_of(run: &RunResult, loss_synchronisation: &HashMap<String, Option<f64>>) -> Option<Vec<u8>> {
     let queue = run.queues.iter().find(|queue| queue.name == run.link).or(run.queues.first())?;
     let link: Vec<_> = LINK.iter().map(|(.., value)| value(&OfLink { run, queue })).collect();
     let row = |group: &GroupResult| -> Vec<_> {
@@ -105,13 +109,17 @@ pub fn rows_of(run: &RunResult, loss_synchronisation: &HashMap<String, Option<f6
         GROUP.iter().map(|(.., value)| value(&of)).collect()
     };
     let groups: Vec<_> = run.groups.iter().map(row).collect();
-    Some(json!([link, groups]).to_string())
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(&serde_json::to_vec(&(link, groups)).ok()?).ok()?;
+    packed.finish().ok()
 }
 
-/// Why a text is not the rows of a run.
-fn parsed(text: &str) -> Result<(Vec<Json>, Vec<Vec<Json>>), String> {
+/// The values of the link and those of each group, or why these bytes are not the packed rows of a run.
+fn unpacked(packed: &[u8]) -> Result<(Vec<Json>, Vec<Vec<Json>>), String> {
+    let mut text = Vec::new();
+    ZlibDecoder::new(packed).read_to_end(&mut text).map_err(|error| error.to_string())?;
     let (link, groups): (Vec<Json>, Vec<Vec<Json>>) =
-        serde_json::from_str(text).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     if link.len() == LINK.len() && groups.iter().all(|group| group.len() == GROUP.len()) {
         Ok((link, groups))
     } else {
@@ -121,8 +129,8 @@ fn parsed(text: &str) -> Result<(Vec<Json>, Vec<Vec<Json>>), String> {
 
 /// A table with a row for each group of each run: the columns of `runs`, which has a row for each, then those of
 /// [`columns`].
-pub fn table_of(runs: &RecordBatch, texts: &[String]) -> Result<RecordBatch, String> {
-    let rows = texts.iter().map(|text| parsed(text)).collect::<Result<Vec<_>, _>>()?;
+pub fn table_of(runs: &RecordBatch, packed: &[&[u8]]) -> Result<RecordBatch, String> {
+    let rows = packed.iter().map(|packed| unpacked(packed)).collect::<Result<Vec<_>, _>>()?;
     let at = rows.iter().enumerate().flat_map(|(run, (_, groups))| groups.iter().map(move |_| run as u64));
     let of_runs =
         take_record_batch(runs, &UInt64Array::from_iter_values(at)).map_err(|error| error.to_string())?;

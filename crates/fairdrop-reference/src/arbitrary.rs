@@ -1,8 +1,8 @@
 //! Random parameters, degenerate ones included, and random traces.
 
 use fairdrop::{
-    AverageIn, Candidates, ChokeParams, DrawFrom, Ecn, Linux, Meta, Order, RedParams, Sampling, Schedule,
-    SfqParams, Time,
+    AverageIn, Candidates, ChokeParams, DrawFrom, Ecn, Linux, LinuxCoDel, Meta, Order, RedParams, Sampling,
+    Schedule, SfqParams, Time,
 };
 use proptest::prelude::*;
 
@@ -36,8 +36,29 @@ pub fn red_params() -> impl Strategy<Value = RedParams> {
             byte_mode,
             idle_decay_only,
             ecn,
+            linux: Linux::None,
         }
     })
+}
+
+/// Those that the rules of a kernel take as well; `linux` is not set.
+pub fn red_params_of_linux() -> impl Strategy<Value = RedParams> {
+    let packet_time = prop_oneof![Just(1_u64), Just(1000), Just(8_000_000), 1..10_000_000_u64];
+    (red_params(), 1..12_i32, 1e-9..=1.0, 0.001..12.0, packet_time).prop_map(
+        |(red, log, max_p, width, time)| RedParams {
+            max_th: if red.max_th.is_finite() { red.max_th } else { red.min_th + width },
+            max_p: red.max_p.max(max_p * f64::from(u8::from(red.max_p == 0.0))).max(1e-9),
+            w_q: 0.5_f64.powi(log),
+            mean_packet_time: Time::from_ns(time),
+            gentle: false,
+            wait: false,
+            independent: false,
+            ns2_compat: false,
+            byte_mode: false,
+            idle_decay_only: false,
+            ..red
+        },
+    )
 }
 
 pub fn choke_scheme() -> impl Strategy<Value = ChokeScheme> {
@@ -107,6 +128,11 @@ pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
 /// The rules of a discipline's source, or those of a kernel.
 pub fn rules() -> impl Strategy<Value = Linux> {
     prop_oneof![2 => Just(Linux::None), 1 => Just(Linux::V6_12)]
+}
+
+/// The same of `CoDel`.
+pub fn rules_of_codel() -> impl Strategy<Value = LinuxCoDel> {
+    prop_oneof![2 => Just(LinuxCoDel::None), 1 => Just(LinuxCoDel::V6_12), 1 => Just(LinuxCoDel::V6_17)]
 }
 
 /// SFQ with a few queues; of DRR, the limit and the quantum.

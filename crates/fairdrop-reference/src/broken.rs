@@ -8,6 +8,8 @@ pub enum Broken {
     RedRestartsIdleClock,
     /// RED: a forced drop sets count to -1 in place of 0.
     RedForgetsCountWhenForced,
+    /// RED with `ns2_compat`: a forced drop uses up the pass of the first arrival over `min_th`.
+    RedForcedUsesFreePass,
     /// `CoDel`: `if` in place of `while`, so that one `dequeue` drops one packet at most.
     CoDelDropsOnce,
     /// `CoDel`: a dropping state that ended 8 intervals ago or more is forgotten, in place of 16.
@@ -36,9 +38,10 @@ pub enum Broken {
 }
 
 impl Broken {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::RedRestartsIdleClock,
         Self::RedForgetsCountWhenForced,
+        Self::RedForcedUsesFreePass,
         Self::CoDelDropsOnce,
         Self::CoDelForgetsEarly,
         Self::CoDelKeepsClockAtLastPacket,
@@ -56,7 +59,9 @@ impl Broken {
     /// The discipline whose vectors have to notice.
     pub fn discipline(self) -> &'static str {
         match self {
-            Self::RedRestartsIdleClock | Self::RedForgetsCountWhenForced => "red",
+            Self::RedRestartsIdleClock | Self::RedForgetsCountWhenForced | Self::RedForcedUsesFreePass => {
+                "red"
+            }
             Self::CoDelDropsOnce
             | Self::CoDelForgetsEarly
             | Self::CoDelKeepsClockAtLastPacket

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, CakeParams, CobaltParams, Discipline, DropCause, Framing, Hosts, Isolation, Packet,
+    AnyDiscipline, CakeParams, CobaltParams, Discipline, DropCause, Framing, Hosts, Isolation, Linux, Packet,
     Stream, Time, siphash,
 };
 
@@ -46,6 +46,72 @@ pub struct CakeModel {
     busy: (u64, u128),
     /// When what is held back may leave.
     held: Option<u64>,
+    heap: KernelHeap,
+}
+
+/// `overflow_heap` of the kernel: tins of 8, of which only the first has packets.
+struct KernelHeap {
+    entries: Vec<usize>,
+    /// `overflow_timeout`.
+    timeout: u32,
+}
+
+impl KernelHeap {
+    fn at(&self, queue: usize) -> usize {
+        self.entries.iter().position(|&entry| entry == 8 * queue).expect("all queues are in it")
+    }
+
+    fn weight(&self, bytes: &[u64], at: usize) -> u64 {
+        let entry = self.entries[at];
+        if entry.is_multiple_of(8) { bytes[entry / 8] } else { 0 }
+    }
+
+    /// `cake_heapify_up`.
+    fn rise(&mut self, bytes: &[u64], at: usize) {
+        if at > 0 && self.weight(bytes, at) > self.weight(bytes, (at - 1) / 2) {
+            self.entries.swap(at, (at - 1) / 2);
+            self.rise(bytes, (at - 1) / 2);
+        }
+    }
+
+    /// `cake_heapify`, in which `most` is not renewed after a swap.
+    fn sink(&mut self, bytes: &[u64], at: usize, mut most: u64) {
+        let mut to = at;
+        for below in 2 * at + 1..(2 * at + 3).min(self.entries.len()) {
+            if self.weight(bytes, below) > most {
+                (to, most) = (below, self.weight(bytes, below));
+            }
+        }
+        if to != at {
+            self.entries.swap(at, to);
+            self.sink(bytes, to, most);
+        }
+    }
+
+    fn changed(&mut self, bytes: &[u64], queue: usize, more: bool) {
+        let at = self.at(queue);
+        match (self.timeout, more) {
+            (0, _) => {}
+            (_, true) => self.rise(bytes, at),
+            (_, false) => self.sink(bytes, at, self.weight(bytes, at)),
+        }
+    }
+
+    /// The queue that `cake_drop` takes a packet from.
+    fn top(&mut self, bytes: &[u64]) -> usize {
+        loop {
+            if self.timeout == 0 {
+                for at in (0..self.entries.len() / 2).rev() {
+                    self.sink(bytes, at, self.weight(bytes, at));
+                }
+            }
+            self.timeout = 65_535;
+            if self.weight(bytes, 0) > 0 {
+                return self.entries[0] / 8;
+            }
+            self.timeout = 0;
+        }
+    }
 }
 
 /// Bits per second of the shaper, or of the link where there is none.
@@ -60,7 +126,8 @@ fn of_queue(params: &CakeParams) -> CobaltParams {
         let bits = u128::from(cobalt.mtu) * 8;
         cobalt.mtu_time = Time::from_ns((bits * 1_000_000_000 / rate_of(params)) as u64);
     }
-    if !params.follow_rate {
+    cobalt.kernel_roots = params.linux == Linux::V6_12;
+    if !params.follow_rate || cobalt.kernel_roots {
         cobalt.mtu_time = Time::ZERO;
     }
     let [target, interval, mtu_time] =
@@ -81,7 +148,9 @@ impl CakeModel {
         };
         let (flows, tags) = ((0..count).map(flow).collect(), [vec![0; count], vec![0; count]]);
         let (new, old, decaying) = (Vec::new(), Vec::new(), Vec::new());
-        Self { params, hosts: BTreeMap::new(), flows, tags, new, old, decaying, busy: (0, 0), held: None }
+        let heap = KernelHeap { entries: (0..8 * count).collect(), timeout: 0 };
+        let hosts = BTreeMap::new();
+        Self { params, hosts, flows, tags, new, old, decaying, busy: (0, 0), held: None, heap }
     }
 
     /// Whether hosts share at the source, and at the destination.
@@ -112,13 +181,25 @@ impl CakeModel {
         if self.shares()[end] { self.flows.iter().filter(is_one).count() } else { 0 }
     }
 
-    fn quantum(&self, flow: usize) -> i128 {
+    fn is_linux(&self) -> bool {
+        self.params.linux == Linux::V6_12
+    }
+
+    fn all_bytes(&self) -> Vec<u64> {
+        (0..self.flows.len()).map(|queue| self.bytes(queue)).collect()
+    }
+
+    fn quantum(&self, flow: usize, random: Random) -> i128 {
         let mut quantum = i128::from(self.params.quantum);
-        if self.params.follow_rate {
+        if self.params.follow_rate && !self.is_linux() {
             let sent = (rate_of(&self.params) / 8 / 4096) as i128;
             quantum = sent.max(300).min(quantum);
         }
         let load = (0..2).map(|end| self.bulk(end, self.flows[flow].places[end])).max().unwrap().max(1);
+        if self.is_linux() {
+            let random = i128::from(random(Stream::Service) / (1 << 48));
+            return (quantum * (65_535 / load as i128) + random).div_euclid(65_536).max(1) * 65_536;
+        }
         (quantum * 65_536 / load as i128).max(1)
     }
 
@@ -196,19 +277,22 @@ impl Slow for CakeModel {
         self.flows.iter().flat_map(|flow| flow.cobalt.queue.clone()).collect()
     }
 
-    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, _: Random) -> Decided {
+    fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, random: Random) -> Decided {
         let handle = packet.handle;
         if self.waiting().is_empty() && self.next() < now {
             self.busy = (now, 0);
         }
         let queue = self.classify(&packet);
         self.flows[queue].cobalt.queue.push(packet);
+        if self.is_linux() {
+            self.heap.changed(&self.all_bytes(), queue, true);
+        }
         match self.flows[queue].kind {
             Kind::None | Kind::Decaying => {
                 self.take_out(queue);
                 self.new.push(queue);
                 self.flows[queue].kind = Kind::Sparse;
-                self.flows[queue].deficit = self.quantum(queue);
+                self.flows[queue].deficit = self.quantum(queue, random);
             }
             Kind::SparseWait => self.flows[queue].kind = Kind::Bulk,
             Kind::Sparse | Kind::Bulk => {}
@@ -218,10 +302,17 @@ impl Slow for CakeModel {
         }
         // Of equals, the first.
         let with_packets = (0..self.flows.len()).filter(|&queue| self.waits(queue));
-        let fattest = with_packets.rev().max_by_key(|&queue| self.bytes(queue)).expect("there are packets");
+        let mut fattest =
+            with_packets.rev().max_by_key(|&queue| self.bytes(queue)).expect("there are packets");
+        if self.is_linux() {
+            fattest = self.heap.top(&self.all_bytes());
+        }
         let cobalt = &mut self.flows[fattest].cobalt;
         let dropped = cobalt.queue.remove(0);
         cobalt.found_full(now);
+        if self.is_linux() {
+            self.heap.changed(&self.all_bytes(), fattest, false);
+        }
         let cause = if dropped.handle == handle { DropCause::Overflow } else { DropCause::LongestQueue };
         Ok(vec![(dropped, cause)])
     }
@@ -246,16 +337,23 @@ impl Slow for CakeModel {
                 if self.flows[queue].kind == Kind::Sparse {
                     self.flows[queue].kind = if self.waits(queue) { Kind::Bulk } else { Kind::SparseWait };
                 }
-                self.flows[queue].deficit += self.quantum(queue);
+                self.flows[queue].deficit += self.quantum(queue, random);
                 self.take_out(queue);
                 self.old.push(queue);
                 continue;
             }
+            let mut bytes = self.all_bytes();
             let (more, packet) = self.flows[queue].cobalt.depart(now, &mut || random(Stream::BlueCoin));
+            let dropped = more.iter().map(|(packet, _)| packet);
+            for taken in dropped.chain(&packet).filter(|_| self.params.linux == Linux::V6_12) {
+                bytes[queue] -= u64::from(taken.meta.len);
+                self.heap.changed(&bytes, queue, false);
+            }
             drops.extend(more);
             if let Some(packet) = packet {
                 let len = self.on_link(packet.meta.len);
                 self.busy.1 += u128::from(len);
+                self.heap.timeout = self.heap.timeout.saturating_sub(1);
                 self.flows[queue].deficit -= i128::from(len) * 65_536;
                 return Ok((drops, Some(packet)));
             }
@@ -277,6 +375,7 @@ impl Slow for CakeModel {
         if deadline != self.held {
             return Err(format!("held back until {deadline:?}, should be {:?}", self.held));
         }
+        close("overflow_timeout", f64::from(cake.overflow_timeout()), f64::from(self.heap.timeout), 0.0)?;
         for (queue, flow) in (0..).zip(&self.flows) {
             let (count, probability) = cake.control(queue);
             close("count", f64::from(count), flow.cobalt.count as f64, 0.0)?;

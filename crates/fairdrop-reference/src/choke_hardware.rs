@@ -1,6 +1,8 @@
 //! `CHOKe` in hardware as slowly and obviously as it can be written: a plain list of cells for each FIFO, with the address
 //! that each has and its mark. RED is that of [`crate::red`]. Draws read the numbers that the library read.
 
+use std::collections::BTreeMap;
+
 use fairdrop::{
     Addresses, AnyDiscipline, Candidates, ChokeHardwareParams, Discipline, DropCause, Ecn, MarkBit,
     MarkedEntry, Packet, Stream, Time, siphash, uniform_below,
@@ -9,6 +11,7 @@ use fairdrop::{
 use crate::compare::is_mistaken;
 use crate::host::{Queue, Step};
 use crate::red::{Plan, Reference, Scheme};
+use crate::red_linux::Vars;
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
 /// A cell of a packet that was the `number`th to be admitted.
@@ -25,6 +28,8 @@ struct Hardware {
     plan: Plan,
     lists: Vec<Vec<Cell>>,
     red: Vec<Reference>,
+    /// With `linux_6.12`, what decides in place of `red`.
+    kernel: Option<Vars>,
     admitted: u64,
     cursor: usize,
     bank: usize,
@@ -39,7 +44,8 @@ pub fn reference(params: ChokeHardwareParams) -> Option<Box<dyn Slow>> {
     let fifos = usize::from(params.fifos);
     let red = (0..fifos).map(|_| Reference::new(Scheme::Red(params.red.clone()))).collect();
     let lists = vec![Vec::new(); fifos];
-    Some(Box::new(Hardware { params, plan, lists, red, admitted: 0, cursor: 0, bank: 0, turn: 0 }))
+    let kernel = (params.addresses == Addresses::Linux6_12).then(|| Vars::of_choke(&params.red));
+    Some(Box::new(Hardware { params, plan, lists, red, kernel, admitted: 0, cursor: 0, bank: 0, turn: 0 }))
 }
 
 /// What is compared of a flow: all of it, or the first bits of its hash under the key of the host, which is zero, and salt.
@@ -147,8 +153,8 @@ impl Hardware {
                 live.sort_by_key(|cell| from_head(cell.address));
                 if live.is_empty() { None } else { Some(live[below(live.len())].clone()) }
             }
-            Addresses::Linux | Addresses::LinuxHoles => {
-                let holes = self.params.addresses == Addresses::LinuxHoles;
+            Addresses::Linux | Addresses::LinuxHoles | Addresses::Linux6_12 => {
+                let holes = self.params.addresses != Addresses::Linux;
                 let live = list.iter().filter(|cell| holes || !cell.marked);
                 let span = live.map(|cell| from_head(cell.address) + 1).max()?;
                 for _ in 0..3 {
@@ -234,7 +240,8 @@ impl Hardware {
         random: Random,
     ) -> Result<(Drops, bool), String> {
         let (average, red) = (self.red[fifo].average, self.params.red.clone());
-        if average < red.min_th || self.counted(fifo).is_empty() {
+        let below = self.kernel.as_ref().map_or(average < red.min_th, Vars::is_below);
+        if below || self.counted(fifo).is_empty() {
             return if step.drawn.is_empty() {
                 Ok((Vec::new(), false))
             } else {
@@ -277,7 +284,11 @@ impl Slow for Hardware {
         let theirs = fast.average_packets().ok_or("no average")?;
         let others: f64 =
             (0..self.red.len()).filter(|&other| other != fifo).map(|other| self.red[other].average).sum();
-        if self.red.len() == 1 {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.update(length as u64, now);
+            self.red[fifo].average = kernel.average();
+            self.red[fifo].go_on_with(Some(theirs), 0.0)?;
+        } else if self.red.len() == 1 {
             self.red[fifo].update_average(&red, length as f64, Time::from_ns(now), Some(theirs))?;
         } else {
             // Of several, the sum is known; after an idle time they are the same but for rounding.
@@ -293,8 +304,11 @@ impl Slow for Hardware {
             drops.push((packet, DropCause::MatchArriving));
             return Ok(drops);
         }
-        self.red[fifo].queue = self.counted(fifo);
-        let decision = self.red[fifo].red_decision(&red, &packet, Some(&mut || random(Stream::EarlyDrop)));
+        let draw = &mut || random(Stream::EarlyDrop);
+        let decision = match &mut self.kernel {
+            Some(kernel) => kernel.action(draw),
+            None => self.red[fifo].red_decision(&red, &packet, Some(draw)),
+        };
         let is_marked = red.ecn && packet.meta.ecn != Ecn::NotCapable;
         if let Some(cause) = decision.filter(|_| !is_marked) {
             return Ok(vec![(packet, cause)]);
@@ -323,6 +337,9 @@ impl Slow for Hardware {
             self.turn = (fifo + 1) % self.lists.len();
             return Ok((Vec::new(), Some(head.packet)));
         }
+        if let Some(kernel) = &mut self.kernel {
+            kernel.idle(now);
+        }
         for red in &mut self.red {
             red.idle_since = red.idle_since.or(Some(Time::from_ns(now)));
         }
@@ -330,10 +347,9 @@ impl Slow for Hardware {
     }
 
     fn waiting(&self) -> Vec<Packet<u32>> {
-        let mut live: Vec<&Cell> =
-            self.lists.iter().flat_map(|list| packets(list)).filter(|cell| !cell.marked).collect();
-        live.sort_by_key(|cell| cell.number);
-        live.into_iter().map(|cell| cell.packet.clone()).collect()
+        let live = self.all().filter(|cell| !cell.marked);
+        let in_order: BTreeMap<_, _> = live.map(|cell| (cell.number, cell.packet.clone())).collect();
+        in_order.into_values().collect()
     }
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {

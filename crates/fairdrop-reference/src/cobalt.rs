@@ -6,6 +6,28 @@ use crate::compare::{close, unit};
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
+const WORD: i128 = 1 << 32;
+
+/// `inv_sqrt_cache`.
+const ROOTS: [i128; 16] = [
+    4_294_967_295,
+    4_294_967_295,
+    3_037_000_500,
+    2_479_700_525,
+    2_147_483_647,
+    1_920_767_767,
+    1_753_413_056,
+    1_623_345_051,
+    1_518_500_250,
+    1_431_655_765,
+    1_358_187_914,
+    1_294_981_364,
+    1_239_850_263,
+    1_191_209_601,
+    1_147_878_294,
+    1_108_955_788,
+];
+
 /// Hoeiland-Joergensen, Taht, Morton 2018, III; Linux, `net/sched/sch_cake.c`.
 pub struct CobaltModel {
     params: CobaltParams,
@@ -15,24 +37,43 @@ pub struct CobaltModel {
     drop_next: i128,
     pub(crate) p_drop: f64,
     blue_timer: Option<i128>,
+    /// `rec_inv_sqrt` of the kernel, where its roots are asked for.
+    root: i128,
 }
 
 impl CobaltModel {
     pub fn new(params: CobaltParams) -> Self {
         let (count, dropping, drop_next, p_drop) = (0, false, 0, 0.0);
-        Self { params, queue: Vec::new(), count, dropping, drop_next, p_drop, blue_timer: None }
+        let blue_timer = params.kernel_roots.then_some(0);
+        Self { params, queue: Vec::new(), count, dropping, drop_next, p_drop, blue_timer, root: 0 }
     }
 
     /// `t + interval / sqrt(count)`, to the nanosecond below; a count of 0 is as one of 1.
     fn control_law(&self, t: i128) -> i128 {
+        if self.params.kernel_roots {
+            return t + i128::from(self.params.interval.ns()).rem_euclid(WORD) * self.root / WORD;
+        }
         let interval = i128::from(self.params.interval.ns());
         let square = (interval * interval) as u128 / u128::from(self.count.max(1));
         t + square.isqrt() as i128
     }
 
+    /// The count changes; `cobalt_invsqrt` in numbers without bounds.
+    fn count_to(&mut self, count: u64) {
+        self.count = count;
+        if let Some(root) = usize::try_from(count).ok().and_then(|count| ROOTS.get(count)) {
+            self.root = *root;
+            return;
+        }
+        let square = self.root * self.root / WORD;
+        let rest = (3 * WORD - i128::from(count) * square).rem_euclid(WORD * WORD) / 4;
+        self.root = ((rest * self.root).rem_euclid(WORD * WORD) / (WORD / 2)).rem_euclid(WORD);
+    }
+
     fn change(&mut self, now: i128, by: f64) {
         if self.blue_timer.is_none_or(|last| now - last > i128::from(self.params.target.ns())) {
-            self.p_drop = (self.p_drop + by).clamp(0.0, 1.0);
+            let most = if self.params.kernel_roots { 1.0 - 0.5_f64.powi(32) } else { 1.0 };
+            self.p_drop = (self.p_drop + by).clamp(0.0, most);
             self.blue_timer = Some(now);
         }
     }
@@ -58,12 +99,12 @@ impl CobaltModel {
         if next_due && self.dropping {
             marked = capable;
             cause = (!capable).then_some(DropCause::Codel);
-            self.count += 1;
+            self.count_to((self.count + 1).min(u64::from(u32::MAX)));
             self.drop_next = self.control_law(self.drop_next);
             schedule = now - self.drop_next;
         } else {
             while next_due {
-                self.count -= 1;
+                self.count_to(self.count - 1);
                 self.drop_next = self.control_law(self.drop_next);
                 schedule = now - self.drop_next;
                 next_due = self.count > 0 && schedule >= 0;
@@ -96,7 +137,7 @@ impl CobaltModel {
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
+            self.count_to(self.count - 1);
             self.drop_next = self.control_law(self.drop_next);
         }
     }

@@ -1,6 +1,6 @@
 //! `CoDel` as slowly and obviously as it can be written: a plain list, RFC 8289 line by line.
 
-use fairdrop::{CoDelParams, DropCause, Linux, Packet};
+use fairdrop::{AnyDiscipline, CoDelParams, DropCause, LinuxCoDel, Packet};
 
 use crate::broken::Broken;
 use crate::codel_linux::{Vars, Waiting, mark};
@@ -94,7 +94,7 @@ impl CoDelModel {
 
     /// Section 5.5.
     pub fn depart(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
-        if self.params.linux != Linux::None {
+        if self.params.linux != LinuxCoDel::None {
             let mut waiting =
                 Waiting { params: &self.params, queue: &mut self.queue, elsewhere: self.elsewhere };
             return self.vars.depart(&mut waiting, now);
@@ -157,6 +157,20 @@ impl Slow for CoDelModel {
 
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.queue.clone()
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::CoDel(codel) = fast else { return Err("this is not CoDel".into()) };
+        let (dropping, count) = if self.params.linux == LinuxCoDel::None {
+            (self.dropping, self.count.into())
+        } else {
+            (self.vars.dropping, self.vars.count)
+        };
+        let shown = dropping.then_some(count);
+        if codel.dropping().map(i128::from) != shown {
+            return Err(format!("dropping {:?}, should be {shown:?}", codel.dropping()));
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! `codel_dequeue` of Linux 6.12 in whole numbers without bounds, cut to the widths of the kernel's variables after each step.
 
-use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
+use fairdrop::{CoDelParams, DropCause, Ecn, LinuxCoDel, Packet};
 
 use crate::compare::bytes;
 use crate::slow::Drops;
@@ -12,7 +12,7 @@ const WORD: i128 = 1 << 32;
 pub struct Vars {
     pub count: i128,
     last_count: i128,
-    dropping: bool,
+    pub dropping: bool,
     root: i128,
     first_above: i128,
     drop_next: i128,
@@ -24,6 +24,11 @@ fn signed(difference: i128) -> i128 {
 }
 
 impl Vars {
+    /// Counts drops.
+    pub fn raise(&mut self, drops: i128) {
+        self.count = (self.count + drops).rem_euclid(WORD);
+    }
+
     fn newton_step(&mut self) {
         let root = self.root << 16;
         let square = (root * root) / WORD;
@@ -79,13 +84,18 @@ impl Vars {
         let now = i128::from(now / 1024).rem_euclid(WORD);
         let interval = interval(waiting.params);
         let mut drops = Vec::new();
-        let (mut packet, ripe) = self.take(waiting, now);
-        if packet.is_none() {
+        if waiting.queue.is_empty() {
+            if waiting.params.linux != LinuxCoDel::V6_17 {
+                self.first_above = 0;
+            }
             self.dropping = false;
-        } else if self.dropping {
+            return (drops, None);
+        }
+        let (mut packet, ripe) = self.take(waiting, now);
+        if self.dropping {
             self.dropping = ripe;
             while self.dropping && signed(now - self.drop_next) >= 0 {
-                self.count = (self.count + 1).rem_euclid(WORD);
+                self.raise(1);
                 self.newton_step();
                 if mark(waiting.params, packet.as_mut()) {
                     self.drop_next = self.law(self.drop_next, interval);

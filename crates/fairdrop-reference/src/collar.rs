@@ -124,10 +124,10 @@ impl HostShares {
     }
 }
 
-/// An average of matches moves after `hits` of those `compared`.
+/// An average of matches moves after `hits` of those `compared`. It stays at most 1: `matches` has the hits.
 fn moved(s: &mut f64, hits: f64, compared: f64, matches: f64) {
     let change = (hits - compared * *s) / (16.0 + matches);
-    *s = (*s + *s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
+    *s = (*s + *s * change.max(-0.5)).max(1.0 / 16_384.0);
 }
 
 pub struct CollarModel {
@@ -212,7 +212,8 @@ impl CollarModel {
     /// leave, or what one flow may have.
     fn over_of_others(&mut self, hosts: &[u32], len: f64) -> f64 {
         let phi = self.phi();
-        let limit = self.hosts.as_ref().map_or(1.0, |shares| self.params.share * shares.s * self.sent);
+        let Some(shares) = &self.hosts else { return 0.0 };
+        let limit = self.params.share * shares.s * self.sent;
         let Some(host) = self.host(hosts) else { return 0.0 };
         host.others += len;
         let left = phi * limit - host.let_in;
@@ -266,6 +267,10 @@ impl CollarModel {
         self.missing != Some(part)
     }
 
+    fn lacks(&self, part: Part) -> bool {
+        !self.has(part)
+    }
+
     fn aim(&self) -> f64 {
         let (target, service) = (self.params.target.seconds(), self.service * 1e-9);
         if service == 0.0 || !self.has(Part::Bounds) {
@@ -307,6 +312,11 @@ impl CollarModel {
         (self.old_delay, self.pressed) = (self.delay, false);
     }
 
+    /// What is kept of a list of all that was remembered.
+    fn kept<'a>(&self, remembered: &'a [u32]) -> &'a [u32] {
+        &remembered[remembered.len().saturating_sub(self.params.ids as usize)..]
+    }
+
     /// The ids of a group of `blocks` blocks that `bits` choose. The n-th id ever remembered lies in block n modulo their
     /// number.
     fn looked_at(&self, blocks: usize, bits: u64) -> Vec<u32> {
@@ -318,14 +328,14 @@ impl CollarModel {
         let all = self.params.ids as usize / 32;
         let group = ((u128::from(bits >> 32) * (all / blocks) as u128) >> 32) as usize;
         let chosen: Vec<usize> = (group * blocks..(group + 1) * blocks).collect();
-        let first = remembered.len().saturating_sub(self.params.ids as usize);
-        let kept = (first..remembered.len()).filter(|n| chosen.contains(&(n % all)));
-        kept.map(|n| remembered[n]).collect()
+        let first = remembered.len() - self.kept(remembered).len();
+        let looked_at = (first..remembered.len()).filter(|n| chosen.contains(&(n % all)));
+        looked_at.map(|n| remembered[n]).collect()
     }
 
     /// How far the limit is loosened for the loss that flows answer to.
     fn slack(&self) -> f64 {
-        if !self.has(Part::Slack) {
+        if self.lacks(Part::Slack) {
             1.0
         } else if self.root > 0.0 {
             f64::min(1.0 + 0.003 / self.root, 1.4)
@@ -396,7 +406,7 @@ impl CollarModel {
             room *= self.passed / self.bytes;
         }
         let windows = room * self.s / (32.0 * self.counted_size);
-        let faded = 1.0 + if self.has(Part::Window) { f64::min(windows, elapsed) } else { elapsed };
+        let faded = 1.0 + if self.lacks(Part::Window) { elapsed } else { f64::min(windows, elapsed) };
         for suspect in self.suspects.iter_mut().flatten().flatten() {
             suspect.bytes /= faded;
         }
@@ -440,8 +450,9 @@ impl CollarModel {
         let found = |end: usize| seen[end].iter().filter(|&&other| other == hosts[end]).count() as f64;
         let end = shares.end(hosts);
         shares.matches = f64::min(shares.matches + found(end), 2032.0);
-        for (s, most) in shares.averages.iter_mut().zip([496.0, 2032.0]) {
-            moved(s, found(end), seen[end].len() as f64, f64::min(shares.matches, most));
+        let averaged = [f64::min(shares.matches, 496.0), shares.matches];
+        for (s, matches) in shares.averages.iter_mut().zip(averaged) {
+            moved(s, found(end), seen[end].len() as f64, matches);
         }
         shares.s = f64::min(shares.averages[0], shares.averages[1]);
         for (end, &id) in hosts.iter().enumerate() {
@@ -481,7 +492,9 @@ impl CollarModel {
         let over = self.charge(id, len * self.part(packet.meta.class), times);
         let over_of_others = if over.is_none() { self.over_of_others(hosts, len) } else { 0.0 };
         let mut marked = false;
-        self.last_arrival = id;
+        if self.lacks(Part::Output) {
+            self.last_arrival = id;
+        }
         if waiting >= 2 || !self.has(Part::Spared) {
             self.pressed |= over.is_some_and(|over| over > self.phi());
             // Where the link is about to be idle nobody is above its limit.
@@ -536,7 +549,7 @@ impl CollarModel {
         self.passed += len * part;
         if self.passed >= self.distance {
             let bits = random(Stream::Candidate);
-            let id = if self.has(Part::Output) { id } else { self.last_arrival };
+            let id = if self.lacks(Part::Output) { self.last_arrival } else { id };
             self.sample(id, hosts, len, part, now, bits);
             self.delay = wait as f64 / 1e9;
         }
@@ -547,7 +560,7 @@ impl CollarModel {
 
     /// Whether a flow that is no suspect sends less than half of a fair share, by the memory.
     pub fn is_rare(&self, id: u32) -> bool {
-        let seen = self.looked_at(self.params.ids as usize / 32, 0);
+        let seen = self.kept(&self.remembered);
         let (hits, fair) = (seen.iter().filter(|&&other| other == id).count(), seen.len() as f64 * self.s);
         fair >= 2.0 && hits as f64 <= fair / 2.0
     }
@@ -584,7 +597,8 @@ impl CollarModel {
         }
         let p0 = self.root * self.root;
         let counted = f64::from(meta.len) * self.part(meta.class);
-        let part = if self.counted_size > 0.0 { f64::min(counted / self.counted_size, 1.0) } else { 1.0 };
+        // Where empty packets alone were sampled it is 1 as well.
+        let part = f64::min(counted / self.counted_size, 1.0);
         let p = p0 * part * f64::min(1.0 / times, 1.0);
         let may_mark = capable && p0 < 0.25;
         match self.base(id, over, times, p, may_mark && meta.ecn == Ecn::Ect1, random) {
@@ -616,7 +630,7 @@ impl CollarModel {
         random: Random,
     ) -> Option<DropCause> {
         let of = |p: f64| if linear { coupled(p) } else { p };
-        let by_share = if self.has(Part::ByShare) { f64::min(p, 64.0 * self.s * times) } else { 0.0 };
+        let by_share = if self.lacks(Part::ByShare) { 0.0 } else { f64::min(p, 64.0 * self.s * times) };
         let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());
@@ -748,9 +762,9 @@ impl Slow for CollarModel {
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
         let theirs = Seen::of(fast).ok_or("this is not COLLAR")?;
         close("root", theirs.root, self.root, 1e-12)?;
-        close("widened", theirs.widened, self.widened, 1e-12 * self.widened)?;
+        close("widened", theirs.widened, self.widened, 1e-12 * theirs.widened)?;
         close("s", theirs.s, self.s, 1e-12)?;
-        close("sent", theirs.sent, self.sent, 1e-9 * self.sent)?;
+        close("sent", theirs.sent, self.sent, 1e-9 * theirs.sent)?;
         (self.root, self.widened) = (theirs.root, theirs.widened);
         (self.s, self.sent) = (theirs.s, theirs.sent);
         let ours: Vec<_> = self.suspects.iter().flatten().flatten().collect();
@@ -758,12 +772,12 @@ impl Slow for CollarModel {
             return Err(format!("suspects {:?}, should be {ours:?}", theirs.suspects));
         }
         for (theirs, ours) in theirs.suspects.iter().zip(&ours) {
-            close("bytes of a suspect", theirs.1, ours.bytes, 1e-9 * ours.bytes)?;
+            close("bytes of a suspect", theirs.1, ours.bytes, 1e-9 * theirs.1)?;
         }
         for (suspect, theirs) in self.suspects.iter_mut().flatten().flatten().zip(theirs.suspects) {
             suspect.bytes = theirs.1;
         }
-        let mut ours = self.looked_at(self.params.ids as usize / 32, 0);
+        let mut ours = self.kept(&self.remembered).to_vec();
         ours.sort_unstable();
         if ours != theirs.memory {
             return Err("another memory".into());
@@ -783,12 +797,12 @@ impl CollarModel {
         }
         for (&(_, inside, bytes), host) in theirs.table.iter().zip(ours) {
             close("what flows have of a host", inside, host.inside, 1e-12)?;
-            close("bytes of a host's suspects", bytes[0], host.let_in, 1e-9 * host.let_in)?;
-            close("bytes of a host's others", bytes[1], host.others, 1e-9 * host.others)?;
+            close("bytes of a host's suspects", bytes[0], host.let_in, 1e-9 * bytes[0])?;
+            close("bytes of a host's others", bytes[1], host.others, 1e-9 * bytes[1])?;
             (host.inside, [host.let_in, host.others]) = (inside, bytes);
         }
         for (all, theirs) in shares.remembered.iter().zip(&theirs.memory) {
-            let mut ours = self.looked_at_in(all, self.params.ids as usize / 32, 0);
+            let mut ours = self.kept(all).to_vec();
             ours.sort_unstable();
             if ours != *theirs {
                 return Err("another memory of hosts".into());

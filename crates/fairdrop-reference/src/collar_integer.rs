@@ -19,8 +19,9 @@ fn ratio(a: i128, b: i128) -> i128 {
 }
 
 /// How often a number must be halved until it has this many bits.
+#[allow(clippy::maybe_infinite_iter, reason = "every number becomes 0")]
 fn halvings(number: i128, bits: u32) -> u32 {
-    (0..127).find(|&n| number >> n < 1 << bits).expect("every number becomes 0")
+    (0..).find(|&n| number >> n < 1 << bits).expect("every number becomes 0")
 }
 
 /// A place of the table: 24 bits of an id, and a count.
@@ -123,7 +124,7 @@ impl CollarIntegerModel {
         }
         let each = (service << 31) / self.s();
         let half = i128::from(self.params.collar.limit) * service / 2;
-        self.target.max(each).min(half).clamp(1, u32::MAX.into())
+        self.target.max(each).min(half).min(u32::MAX.into())
     }
 
     fn updates(&mut self, now: u64) {
@@ -137,7 +138,7 @@ impl CollarIntegerModel {
             let change = self.delay - self.old_delay;
             let narrows = self.widened > 1 << 16;
             if first || (narrows && narrowed < 16) {
-                narrowed += u32::from(!first && narrows);
+                narrowed += u32::from(!first);
                 self.update(aim, change);
             } else if !narrows && moved < 65_535 {
                 moved += 1;
@@ -150,7 +151,7 @@ impl CollarIntegerModel {
             self.distance = self.bytes;
         }
         self.slack =
-            if self.root == 0 { 91_750 } else { 65_536 + 216_172_782_113_784 / self.root }.min(91_750);
+            if self.root == 0 { 91_750 } else { (65_536 + 216_172_782_113_784 / self.root).min(91_750) };
         self.loosened = self.widened;
         self.base = product(self.root >> 20, self.root >> 20, 8);
         let service = self.service();
@@ -175,7 +176,7 @@ impl CollarIntegerModel {
         let inner = 1966 * (65_536 - wait - wait / 4) - 6554 * ratio(change, aim);
         let part = ratio(aim, self.target).min(1 << 16);
         let step = product(product(inner, part, 16), part, 16).max(-(1 << 31));
-        let loosest = product(self.share, 91_750, 16).max(1);
+        let loosest = product(self.share, 91_750, 16);
         let whole = ((1 << 63) / (loosest * self.s())).min(64 << 16);
         let most = if self.pressed { whole } else { whole.min(self.widened) };
         self.widened = (self.widened + product(self.widened, step, 32)).min(most).max(1 << 16);
@@ -242,17 +243,17 @@ impl CollarIntegerModel {
             (self.weight, self.sent) = (self.weight / 2, self.sent / 2);
             self.suspects.iter_mut().flatten().for_each(|place| place.count /= 2);
         }
-        self.sent = (self.sent + self.counted(room)).clamp(16, (1 << 39) - 1);
+        self.sent = (self.sent + self.counted(room)).min((1 << 39) - 1);
 
         self.matches = (self.matches + hits).min(2032);
         for (average, matches) in [(&mut self.quick, self.matches.min(496)), (&mut self.steady, self.matches)]
         {
             let s = *average >> 16;
             let error = (hits << 28) - (seen.len() as i128 * s).div_euclid(8);
-            // By the largest power of two that is not above 16 + matches.
-            let halvings = halvings(16 + matches, 1);
-            let change = error.div_euclid(1 << halvings).max(-(1 << 27));
-            *average = (*average + product(s, change, 12)).clamp(1 << 33, 1 << 47);
+            // By the largest power of two that is not above 16 + matches. No average exceeds 1 or more than halves at once: one that
+            // is large has matched often.
+            let change = error.div_euclid(1 << halvings(16 + matches, 1));
+            *average = (*average + product(s, change, 12)).max(1 << 33);
         }
 
         self.passed += self.bytes - self.passed / 16;
@@ -319,7 +320,8 @@ impl CollarIntegerModel {
         let shift = halvings(limit, 16);
         let (limit, count) = (limit >> shift, count.min(allowed) >> shift);
         let u = drawn(Stream::PieCoin, marks, random);
-        let hit = u < rest || (u - rest) * limit * limit < by_share * count * count;
+        // Below the rest the left side is negative.
+        let hit = (u - rest) * limit * limit < by_share * count * count;
         if hit { Some((DropCause::Pie, marks)) } else { marked }
     }
 
@@ -422,7 +424,8 @@ impl Slow for CollarIntegerModel {
 
 /// The library's id of a flow.
 fn id_of(flow: u64, fast: &Queue) -> u32 {
-    if let AnyDiscipline::CollarInteger(queue) = fast { queue.decision().id_of(flow) } else { 0 }
+    let AnyDiscipline::CollarInteger(queue) = fast else { panic!("this is not COLLAR in integers") };
+    queue.decision().id_of(flow)
 }
 
 pub fn reference(params: CollarIntegerParams) -> Option<Box<dyn Slow>> {

@@ -1,10 +1,18 @@
 //! `DualPI2` as slowly and obviously as it can be written: two plain lists, every update made one by one.
 
-use fairdrop::{DropCause, DualPi2Params, Ecn, MOST_UPDATES, Packet, Stream};
+use fairdrop::{AnyDiscipline, DropCause, DualPi2Params, Ecn, LinuxDualPi2, MOST_UPDATES, Packet, Stream};
 
-use crate::compare::unit;
+use crate::compare::{bytes, close, unit};
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Random, Slow};
+
+/// Time between updates.
+fn t_update(params: &DualPi2Params) -> u64 {
+    match params.linux {
+        LinuxDualPi2::None => params.target.ns().min(params.rtt_max.ns() / 3),
+        LinuxDualPi2::V7_3 => 16_000_000,
+    }
+}
 
 /// RFC 9332, appendix A.
 pub struct DualPi2Model {
@@ -14,17 +22,86 @@ pub struct DualPi2Model {
     pub base: f64,
     old_delay: f64,
     next_update: u64,
+    /// With `linux`, `pi2_prob`, `last_qdelay` and `c_protection_credit`.
+    prob: i128,
+    last_delay: i128,
+    credit: i64,
 }
+
+const WORD: i128 = 1 << 32;
+const CREDIT: i64 = -80 * 1514;
 
 impl DualPi2Model {
     pub fn new(params: DualPi2Params) -> Self {
-        let next_update = params.target.ns().min(params.rtt_max.ns() / 3);
-        Self { params, l4s: Vec::new(), classic: Vec::new(), base: 0.0, old_delay: 0.0, next_update }
+        let next_update = t_update(&params);
+        Self {
+            params,
+            l4s: Vec::new(),
+            classic: Vec::new(),
+            base: 0.0,
+            old_delay: 0.0,
+            next_update,
+            prob: 0,
+            last_delay: 0,
+            credit: CREDIT,
+        }
+    }
+
+    /// `calculate_probability` of `sch_dualpi2.c`.
+    fn update_in_kernel(&mut self, delay: i128) {
+        let gain = |per_second: i128| per_second * (WORD - 1) / 4 / 1_000_000_000;
+        let distance = delay - i128::from(self.params.target.ns());
+        let delta = distance * gain(41) + (delay - self.last_delay) * gain(819);
+        self.last_delay = delay;
+        let step = (delta.abs() / 64) % WORD;
+        self.prob = if delta > 0 { self.prob + step } else { self.prob - step };
+        self.prob = self.prob.clamp(0, WORD - 1);
+        self.base = self.prob as f64 / WORD as f64;
+    }
+
+    /// `dualpi2_qdisc_dequeue`.
+    fn dequeue_in_kernel(&mut self, now: u64, random: Random) -> Departure {
+        let mut drops = Vec::new();
+        loop {
+            if self.l4s.is_empty() && self.classic.is_empty() {
+                self.credit = CREDIT;
+                return Ok((drops, None));
+            }
+            let both = !self.l4s.is_empty() && !self.classic.is_empty();
+            let is_l4s = if both { self.credit <= 0 } else { self.classic.is_empty() };
+            let mut packet = if is_l4s { self.l4s.remove(0) } else { self.classic.remove(0) };
+            let mut rolls = |prob: i128| i128::from(random(Stream::DualPi2Coin) >> 32) <= prob;
+            let coupled = self.prob * self.params.coupling as i128;
+            let (mut marked, mut dropped) = (false, false);
+            if bytes(&self.l4s) + bytes(&self.classic) >= 2 * 1514 {
+                if coupled >= WORD {
+                    dropped = rolls(self.prob) && rolls(self.prob);
+                    marked = is_l4s;
+                } else if is_l4s {
+                    marked = rolls(coupled);
+                } else if rolls(self.prob) && rolls(self.prob) {
+                    dropped = packet.meta.ecn == Ecn::NotCapable;
+                    marked = true;
+                }
+            }
+            if dropped {
+                drops.push((packet, DropCause::DualPi2));
+                continue;
+            }
+            marked |= is_l4s && now - packet.enqueued.ns() > self.params.min_th.ns();
+            if marked {
+                packet.meta.ecn = Ecn::Ce;
+            }
+            if both {
+                self.credit += i64::from(packet.meta.len) * if is_l4s { 10 } else { -90 };
+            }
+            return Ok((drops, Some(packet)));
+        }
     }
 
     fn timer(&mut self, now: u64) {
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let t_update = self.params.target.ns().min(self.params.rtt_max.ns() / 3);
+        let t_update = t_update(&self.params);
         let rtt_max = seconds(self.params.rtt_max.ns());
         let alpha = 0.1 * seconds(t_update) / (rtt_max * rtt_max);
         let beta = 0.3 / rtt_max;
@@ -35,7 +112,13 @@ impl DualPi2Model {
             }
             let heads = [self.l4s.first(), self.classic.first()];
             let waits = heads.into_iter().flatten().map(|packet| self.next_update - packet.enqueued.ns());
-            let delay = seconds(waits.max().unwrap_or(0));
+            let delay = waits.max().unwrap_or(0);
+            if self.params.linux != LinuxDualPi2::None {
+                self.update_in_kernel(delay.into());
+                self.next_update += t_update;
+                continue;
+            }
+            let delay = seconds(delay);
             let step = alpha * (delay - seconds(self.params.target.ns())) + beta * (delay - self.old_delay);
             self.base = (self.base + step).clamp(0.0, 1.0);
             self.old_delay = delay;
@@ -65,6 +148,9 @@ impl Slow for DualPi2Model {
 
     fn dequeue(&mut self, now: u64, _: &Queue, random: Random) -> Departure {
         self.timer(now);
+        if self.params.linux != LinuxDualPi2::None {
+            return self.dequeue_in_kernel(now, random);
+        }
         let mut drops = Vec::new();
         let mut falls = |p: f64| unit(random(Stream::DualPi2Coin)) < p;
         let (base, k) = (self.base, self.params.coupling);
@@ -84,14 +170,12 @@ impl Slow for DualPi2Model {
                 if waited > low {
                     native = if waited - low >= range { 1.0 } else { (waited - low) as f64 / range as f64 };
                 }
-                if k * base >= 1.0 {
-                    if falls(base * base) {
-                        drops.push((packet, DropCause::DualPi2));
-                        continue;
-                    }
+                if self.l4s.is_empty() {
                     native = 0.0;
-                } else if self.l4s.is_empty() {
-                    native = 0.0;
+                }
+                if k * base >= 1.0 && falls(base * base) {
+                    drops.push((packet, DropCause::DualPi2));
+                    continue;
                 }
                 if falls(native.max(k * base)) {
                     packet.meta.ecn = Ecn::Ce;
@@ -108,6 +192,11 @@ impl Slow for DualPi2Model {
             }
             return Ok((drops, Some(packet)));
         }
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::DualPi2(fast) = fast else { return Err("this is not DualPI2".into()) };
+        close("probability", fast.probability(), self.base, 1e-12)
     }
 }
 

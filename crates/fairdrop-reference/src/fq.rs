@@ -1,7 +1,8 @@
 //! FQ as slowly and obviously as it can be written: every packet with its tags, the least one searched from end to end.
 
-use fairdrop::{DropCause, FqParams, Packet};
+use fairdrop::{AnyDiscipline, DropCause, FqParams, Packet};
 
+use crate::compare::close;
 use crate::host::Queue;
 use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
@@ -125,6 +126,11 @@ impl Slow for FqModel {
         let packet = first.map(|(_, _, at)| self.flows[at].packets.remove(0).1);
         self.forget();
         Ok((Vec::new(), packet))
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::Fq(fast) = fast else { return Err("this is not FQ".into()) };
+        close("virtual time", fast.virtual_time(), self.virtual_time, 1e-9 * self.virtual_time)
     }
 }
 

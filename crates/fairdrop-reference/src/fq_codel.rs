@@ -1,7 +1,7 @@
 //! FQ-CoDel as slowly and obviously as it can be written: lists of `CoDel` queues.
 
 use fairdrop::disciplines::fq_codel::MtuBacklog;
-use fairdrop::{DropCause, FqCoDelParams, Linux, Packet};
+use fairdrop::{DropCause, FqCoDelParams, LinuxCoDel, Packet};
 
 use crate::broken::Broken;
 use crate::codel::CoDelModel;
@@ -33,7 +33,7 @@ impl FqCoDelModel {
     }
 
     fn is_linux(&self) -> bool {
-        self.params.codel.linux != Linux::None
+        self.params.codel.linux != LinuxCoDel::None
     }
 
     fn bytes(&self, queue: usize) -> u64 {
@@ -64,12 +64,12 @@ impl Slow for FqCoDelModel {
         let batch = self.params.drop_batch as usize;
         let queue = &mut self.queues[fattest].queue;
         let mut wanted = queue.len().div_ceil(2).min(batch);
-        if self.params.codel.linux != Linux::None {
+        if self.params.codel.linux != LinuxCoDel::None {
             // As many as hold half of the bytes; one at least.
             let lens = queue.iter().map(|packet| u64::from(packet.meta.len));
             let held = lens.scan(0, |sum, len| Some(std::mem::replace(sum, *sum + len)));
             wanted = held.take_while(|&before| before < half).count().clamp(1, batch);
-            self.queues[fattest].vars.count = (self.queues[fattest].vars.count + wanted as i128) % (1 << 32);
+            self.queues[fattest].vars.raise(wanted as i128);
         }
         let queue = &mut self.queues[fattest].queue;
         let cause = |packet: &Packet<u32>| {

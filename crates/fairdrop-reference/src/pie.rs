@@ -64,7 +64,7 @@ impl PieModel {
                 continue;
             }
             if self.is_linux() {
-                self.vars.update(&self.params, bytes(&self.queue));
+                self.vars.update(&self.params, self.queue.is_empty());
                 self.drop_prob = self.vars.shown();
             } else {
                 self.update();
@@ -192,7 +192,12 @@ impl Slow for PieModel {
     /// The same bits: products with inverse powers of two are exact.
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
         let AnyDiscipline::Pie(pie) = fast else { return Err("this is not PIE".into()) };
-        close("probability", pie.probability(), self.drop_prob, 0.0)
+        close("probability", pie.probability(), self.drop_prob, 0.0)?;
+        let allowance = if self.is_linux() { self.vars.burst_time * 64 } else { self.burst_allowance.into() };
+        if i128::from(pie.burst_allowance().ns()) != allowance {
+            return Err(format!("burst allowance {:?}, should be {allowance} ns", pie.burst_allowance()));
+        }
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ pub struct Vars {
     pub accu_prob: i128,
     qdelay: i128,
     qdelay_old: i128,
-    burst_time: i128,
+    pub burst_time: i128,
     departed: Option<i128>,
 }
 
@@ -22,7 +22,7 @@ impl Vars {
         Self { prob: 0, accu_prob: 0, qdelay: 0, qdelay_old: 0, burst_time, departed: None }
     }
 
-    pub fn update(&mut self, params: &PieParams, bytes: u64) {
+    pub fn update(&mut self, params: &PieParams, is_empty: bool) {
         let target = i128::from(params.target.ns() / 64);
         let (delay, old, before) = (self.qdelay, self.qdelay_old, self.prob);
         let weight = |per_second: f64| {
@@ -47,14 +47,10 @@ impl Vars {
         if delay > 250_000_000 / 64 {
             step = (step + CERTAIN / 50 + LONG / 2).rem_euclid(LONG) - LONG / 2;
         }
-        self.prob = (before + step).rem_euclid(LONG);
-        let mut decays = delay != 0 || bytes == 0;
-        if step > 0 && self.prob < before {
-            self.prob = CERTAIN;
-            decays = false;
-        } else if step <= 0 && self.prob > before {
-            self.prob = 0;
-        }
+        // What would not fit 64 bits is 1, or 0.
+        let sum = before + step;
+        self.prob = if sum < LONG { sum.max(0) } else { CERTAIN };
+        let decays = is_empty && sum < LONG;
         if delay == 0 && old == 0 && decays {
             self.prob -= self.prob / 64;
         }

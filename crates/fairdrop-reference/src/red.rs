@@ -9,13 +9,14 @@
 use std::collections::HashSet;
 
 use fairdrop::{
-    AnyDiscipline, AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling,
-    Stream, Time,
+    AnyDiscipline, AverageIn, Discipline, DrawFrom, DropCause, Ecn, Linux, Order, Packet, RedParams,
+    Sampling, Stream, Time,
 };
 
 use crate::broken::Broken;
 use crate::compare::{bytes, is_mistaken, unit};
 use crate::host::Queue;
+use crate::red_linux::Vars;
 use crate::slow::{Arrival, Decided, Departure, Drops, Random, Slow};
 
 /// Candidates by region of the average.
@@ -95,12 +96,14 @@ pub struct Reference {
     pub queue: Vec<Packet<u32>>,
     pub average: f64,
     count: i64,
-    /// Whether RED has seen an arrival since the average was last below `min_th`.
+    /// Whether RED has kept or drawn for an arrival since the average was last below `min_th`.
     started: bool,
     pub idle_since: Option<Time>,
     /// Packets marked, by cause.
     pub marked: [u64; DropCause::COUNT],
     broken: Option<Broken>,
+    /// With `linux`, what decides.
+    kernel: Option<Vars>,
 }
 
 impl Reference {
@@ -108,7 +111,21 @@ impl Reference {
         let marked = [0; DropCause::COUNT];
         let idle_since = Some(Time::ZERO);
         let queue = Vec::new();
-        Self { scheme, queue, average: 0.0, count: -1, started: false, idle_since, marked, broken: None }
+        let kernel = match &scheme {
+            Scheme::Red(red) if red.linux != Linux::None => Some(Vars::of_red(red)),
+            _ => None,
+        };
+        Self {
+            scheme,
+            queue,
+            average: 0.0,
+            count: -1,
+            started: false,
+            idle_since,
+            marked,
+            broken: None,
+            kernel,
+        }
     }
 
     /// The same with a mistake.
@@ -120,6 +137,9 @@ impl Reference {
     /// The transmitter is free and asks for a packet.
     pub fn dequeue(&mut self, now: Time) -> Option<Packet<u32>> {
         if self.queue.is_empty() {
+            if let Some(kernel) = &mut self.kernel {
+                kernel.idle(now.ns());
+            }
             if self.idle_since.is_none() || self.broken == Some(Broken::RedRestartsIdleClock) {
                 self.idle_since = Some(now);
             }
@@ -143,6 +163,9 @@ impl Reference {
             }
             Scheme::Red(red) => {
                 none_drawn(handed.drawn)?;
+                if let Some(kernel) = self.kernel.take() {
+                    return self.arrive_in_kernel(kernel, &red, packet, now, handed, draw);
+                }
                 self.update_average(&red, self.queue.len() as f64, now, handed.average)?;
                 Ok(self.judge(&red, packet, draw))
             }
@@ -169,13 +192,37 @@ impl Reference {
         }
     }
 
+    /// The same by the rules of `sch_red.c`.
+    fn arrive_in_kernel(
+        &mut self,
+        mut kernel: Vars,
+        red: &RedParams,
+        mut packet: Packet<u32>,
+        now: Time,
+        handed: &Handed,
+        draw: &mut dyn FnMut() -> u64,
+    ) -> Decided {
+        kernel.update(bytes(&self.queue), now.ns());
+        self.average = kernel.average();
+        let decision = kernel.action(draw);
+        self.count = kernel.qcount as i64;
+        self.kernel = Some(kernel);
+        self.go_on_with(handed.average, 0.0)?;
+        if let Some(cause) = decision.filter(|_| !marks(red, &packet)) {
+            return Ok(vec![(packet, cause)]);
+        }
+        if let Some(cause) = decision.filter(|_| self.queue.len() < red.limit as usize) {
+            packet.meta.ecn = Ecn::Ce;
+            self.marked[cause as usize] += 1;
+        }
+        Ok(self.append(packet, red.limit))
+    }
+
     /// The candidates of `flow`, taken out.
     fn matches(&mut self, red: &RedParams, choke: &ChokeScheme, flow: u64, drawn: &[u32]) -> Decided {
         let mut candidates = 0;
         if self.average >= red.min_th {
             candidates = choke.plan.candidates(self.average, red.min_th, red.max_th);
-        } else {
-            (self.count, self.started) = (-1, false);
         }
         self.check_draw(choke, candidates, drawn)?;
         let mut drops = Vec::new();
@@ -256,7 +303,8 @@ impl Reference {
     /// Takes over their average if it is the same to the `rounding`.
     pub fn go_on_with(&mut self, theirs: Option<f64>, rounding: f64) -> Result<(), String> {
         let theirs = theirs.ok_or("no average")?;
-        if (theirs - self.average).abs() > rounding {
+        // An average that is not a number differs by less than nothing, and the rounding of one without bounds has none.
+        if !self.average.is_finite() || (theirs - self.average).abs() > rounding {
             if is_mistaken() {
                 return Ok(());
             }
@@ -338,16 +386,18 @@ impl Reference {
             return None;
         }
         let is_first = !self.started;
-        self.started = true;
         let mut p_b;
         if avg < red.max_th {
             p_b = red.max_p * (avg - red.min_th) / (red.max_th - red.min_th);
         } else if red.gentle && avg < 2.0 * red.max_th {
             p_b = red.max_p + (1.0 - red.max_p) * (avg - red.max_th) / red.max_th;
         } else {
-            self.count = if self.broken == Some(Broken::RedForgetsCountWhenForced) { -1 } else { 0 };
+            self.started |= self.broken == Some(Broken::RedForcedUsesFreePass);
+            let stays = red.ns2_compat && !self.started;
+            self.count = if stays || self.broken == Some(Broken::RedForgetsCountWhenForced) { -1 } else { 0 };
             return Some(DropCause::RedForced);
         }
+        self.started = true;
         if red.ns2_compat && is_first {
             self.count = 1;
             return None;

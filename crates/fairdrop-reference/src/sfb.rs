@@ -60,7 +60,7 @@ impl SfbModel {
         });
     }
 
-    /// The interval whose set decides, once the sets that are due have begun and others are forgotten.
+    /// The interval whose set decides, once the sets that are due have begun.
     fn rehash(&mut self, now: u64, first: u32, draw: &mut dyn FnMut(Stream) -> u64) -> u64 {
         let (rehash, warm_up) = (self.params.rehash.ns(), self.params.warm_up.ns());
         if rehash == 0 {
@@ -68,12 +68,35 @@ impl SfbModel {
             return 0;
         }
         let interval = now / rehash;
-        self.sets.retain(|&set, _| set >= interval);
         self.begin(interval, first, draw);
         if (interval + 1) * rehash - now <= warm_up {
             self.begin(interval + 1, first, draw);
         }
         interval
+    }
+
+    /// Moves the probabilities of the flow's bins in the set of an interval, if it has begun. Returns the packets that wait in each
+    /// bin, and the lowest probability.
+    fn update(&mut self, interval: u64, flow: u64) -> Option<(Vec<usize>, f64)> {
+        let (full, bin_size) = (self.params.full, self.params.bin_size as usize);
+        let set = self.sets.get_mut(&interval)?;
+        let (mut lengths, mut probabilities) = (Vec::new(), Vec::new());
+        for level in 0..self.params.levels {
+            let bin = set.bin(&self.params, level, flow);
+            let waits = |other: &&Packet<u32>| {
+                other.handle >= set.first && set.bin(&self.params, level, other.meta.flow) == bin
+            };
+            let qlen = self.queue.iter().filter(waits).count();
+            let p = set.p.entry(bin).or_default();
+            if qlen == 0 {
+                *p = (*p - self.params.decrement).max(0.0);
+            } else if qlen > bin_size || (full == FullBins::All && qlen == bin_size) {
+                *p = (*p + self.params.increment).min(1.0);
+            }
+            lengths.push(qlen);
+            probabilities.push(*p);
+        }
+        Some((lengths, probabilities.into_iter().reduce(f64::min)?))
     }
 
     fn passes_penalty(&mut self, now: u64) -> bool {
@@ -116,37 +139,14 @@ impl Slow for SfbModel {
             });
         }
         let deciding = self.rehash(now, packet.handle, draw);
-        let (mut drop, mut p_min) = (false, 1.0_f64);
-        // The set that decides comes first.
-        for (interval, set) in &mut self.sets {
-            if linux && *interval != deciding && (drop || p_min < 1.0) {
-                continue;
-            }
-            let mut lengths = Vec::new();
-            for level in 0..self.params.levels {
-                let bin = set.bin(&self.params, level, packet.meta.flow);
-                let waits = |other: &&Packet<u32>| {
-                    other.handle >= set.first && set.bin(&self.params, level, other.meta.flow) == bin
-                };
-                let qlen = self.queue.iter().filter(waits).count();
-                let p = set.p.entry(bin).or_default();
-                let bin_size = self.params.bin_size as usize;
-                if (linux && qlen > 0 && qlen >= bin_size) || (!linux && qlen > bin_size) {
-                    *p = (*p + self.params.increment).min(1.0);
-                } else if qlen == 0 {
-                    *p = (*p - self.params.decrement).max(0.0);
-                }
-                lengths.push(qlen);
-                if *interval == deciding {
-                    p_min = p_min.min(*p);
-                }
-            }
-            if *interval == deciding {
-                drop = match self.params.full {
-                    FullBins::One => lengths.iter().any(|&qlen| qlen > self.params.bin_size as usize),
-                    FullBins::All => lengths.iter().all(|&qlen| qlen >= self.params.max as usize),
-                };
-            }
+        let (lengths, p_min) =
+            self.update(deciding, packet.meta.flow).expect("the set that decides has begun");
+        let drop = match self.params.full {
+            FullBins::One => lengths.iter().any(|&qlen| qlen > self.params.bin_size as usize),
+            FullBins::All => lengths.iter().all(|&qlen| qlen >= self.params.max as usize),
+        };
+        if !linux || (!drop && p_min == 1.0) {
+            self.update(deciding + 1, packet.meta.flow);
         }
         let AnyDiscipline::Sfb(sfb) = theirs else { return Err("this is not SFB".into()) };
         close("probability", sfb.probability(packet.meta.flow), p_min, 0.0)?;

@@ -47,6 +47,17 @@ impl<T: Tracer> Port<T> {
         self
     }
 
+    /// Behind a shaper with a token bucket of `bucket` bytes in place of a transmitter.
+    #[must_use]
+    pub fn shaped(self, bucket: u32) -> Self {
+        Self { transmitter: self.transmitter.shaped(bucket), ..self }
+    }
+
+    /// The packet that a shaper has handed on since the last call.
+    pub fn passed(&mut self) -> Option<Packet<u32>> {
+        self.transmitter.passed()
+    }
+
     /// The same, by flow.
     #[must_use]
     pub fn with_hosts_of_flows(self, hosts: Vec<HostNumbers>) -> Self {

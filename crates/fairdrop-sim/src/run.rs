@@ -91,11 +91,21 @@ pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Opt
 ///
 /// # Errors
 /// As [`simulate`]. The inner error: a trace cannot be written.
-pub fn simulate_traced<S: TraceSink>(
+pub fn simulate_traced<'s, S: TraceSink + 's>(
     scenario: &Scenario,
     seed: u64,
     control: &Control,
     mut sink: impl FnMut(usize) -> S,
+) -> Result<io::Result<Option<RunResult>>, RunError> {
+    traced(scenario, seed, control, &mut |link| Box::new(sink(link)))
+}
+
+/// Sinks behind pointers: the engine with every discipline is compiled once, here, and not again for each kind of sink.
+fn traced<'s>(
+    scenario: &Scenario,
+    seed: u64,
+    control: &Control,
+    sink: &mut dyn FnMut(usize) -> Box<dyn TraceSink + 's>,
 ) -> Result<io::Result<Option<RunResult>>, RunError> {
     let tracer = |link| LinkTracer::new(sink(link));
     let Some(mut engine) = Engine::traced(scenario, seed, control, tracer)? else { return Ok(Ok(None)) };
@@ -104,7 +114,7 @@ pub fn simulate_traced<S: TraceSink>(
         return Err(error);
     }
     let result = finished.then(|| collect(scenario, seed, &engine, control)).flatten();
-    let written: io::Result<Vec<S>> = engine.into_tracers().map(LinkTracer::finish).collect();
+    let written: io::Result<Vec<_>> = engine.into_tracers().map(LinkTracer::finish).collect();
     Ok(written.map(|_| result))
 }
 

@@ -52,12 +52,16 @@ impl<T: Tracer> Observer for Watch<T> {
     type Lost = Vec<u32>;
 
     #[inline(always)]
-    fn offered(&mut self, now: Time, packet: &Packet<u32>, queue: &impl Shows) {
+    fn offered(&mut self, now: Time, packet: &Packet<u32>) {
         self.meter.offered(packet.meta.flow as u32, packet.meta.len);
-        self.internals.hold(now, queue);
         if T::ON {
             self.tracer.arrive(now, packet.handle, packet.meta, self.meter.waiting());
         }
+    }
+
+    #[inline(always)]
+    fn shown(&mut self, now: Time, queue: &impl Shows) {
+        self.internals.hold(now, queue);
     }
 
     #[inline(always)]

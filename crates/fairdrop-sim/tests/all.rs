@@ -29,6 +29,7 @@ mod prague;
 mod queue_host;
 mod replay;
 mod rivals;
+mod shaper;
 mod sources;
 mod tcp_and_unresponsive_udp;
 mod ties;

@@ -199,7 +199,8 @@ fn scenario(case: u32) -> String {
     let own = CATALOGUE.iter().filter(|other| other.name == info.name || Some(other.name) == info.also_uses);
     for table in own.filter(|table| !table.params.is_empty()) {
         text.line(&format!("[queue.{}]", table.name));
-        for spec in table.params {
+        let alone = if table.name == info.name { &[][..] } else { table.alone };
+        for spec in table.params.iter().filter(|spec| !alone.contains(&spec.name)) {
             if draw.chance(0.08) {
                 text.param(draw, spec);
             }

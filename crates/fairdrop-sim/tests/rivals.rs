@@ -118,3 +118,23 @@ fn cebinae_makes_round_trips_matter_less() {
     let (cebinae, droptail) = (of("cebinae"), of("droptail"));
     assert!(cebinae > 0.95 && droptail < 0.9, "Jain's index {cebinae}, with DropTail {droptail}");
 }
+
+/// Constant rates of 20, 6 and 2 Mb/s on 10 Mb/s: their max-min shares are 40, 40 and 20 % of the tokens, and nothing waits.
+#[test]
+fn fair_policer_holds_a_flood_without_a_queue() {
+    let group = |name: &str, rate: &str| {
+        format!(
+            "\n[[groups]]\nname = \"{name}\"\ntransport = \"cbr\"\npacket_size = \"1000B\"\nrate = \"{rate}\"\n"
+        )
+    };
+    let (link, _) = FLOOD.split_once("[[groups]]").expect("it has groups");
+    let text = format!("{link}{}{}{}", group("a", "20mbit"), group("b", "6mbit"), group("c", "2mbit"));
+    let run = run(&text, &["queue.discipline=fair_policer"]);
+    for (name, fair) in [("a", 0.4), ("b", 0.4), ("c", 0.2)] {
+        let share = over_its_share(&run, name) / 3.0;
+        // Tokens are 98 % of the link; the smallest flow keeps what it sends.
+        assert!((share - fair).abs() < 0.03, "{name} has {share} of the link");
+    }
+    let waiting = run.queues[0].mean_packets;
+    assert!(waiting < 5.0, "{waiting} packets wait");
+}

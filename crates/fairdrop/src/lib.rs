@@ -45,6 +45,7 @@ mod registry;
 mod storage;
 
 pub use arithmetic::philox::Philox;
+pub use arithmetic::small_random::{Generator, Streams, Xoroshiro};
 pub use arithmetic::token_bucket::TokenBucket;
 pub use contract::decision::{Action, Candidate, Waiting};
 pub use contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
@@ -57,16 +58,19 @@ pub use contract::peekable::Peekable;
 pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
+pub use contract::viewer::Viewer;
 pub use declare::change::ChangeError;
 pub use declare::entry::{ParamTable, Registered, Warning};
 pub use declare::limit::LIMIT;
-pub use declare::linux::Linux;
+pub use declare::linux::{Linux, LinuxCoDel, LinuxDualPi2};
 pub use declare::params::Parameter;
 pub use disciplines::ahab::LowPass;
 pub use disciplines::black::BlackFlow;
 pub use disciplines::cake::{CakeHost, CakeQueue, Framing, Isolation};
 pub use disciplines::cebinae::CebinaeSlot;
-pub use disciplines::choke::{AverageIn, Candidates, ChokeDecision, DrawFrom, Order, Sampling, Schedule};
+pub use disciplines::choke::{
+    AverageIn, Candidates, ChokeBursts, ChokeDecision, DrawFrom, Order, Sampling, Schedule,
+};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::{ChokeWDecision, Weights};
 pub use disciplines::collar::{
@@ -84,7 +88,7 @@ pub use disciplines::fq_pie::PieQueue;
 pub use disciplines::fred::FredFlow;
 pub use disciplines::names::*;
 pub use disciplines::penalty_box::{PenaltyFlow, PenaltyTest};
-pub use disciplines::red::RedDecision;
+pub use disciplines::red::{BurstModes, RedBursts, RedDecision};
 pub use disciplines::red_pd::RedPdFlow;
 pub use disciplines::sfb::SfbBin;
 pub use disciplines::sred::Zombie;

@@ -1,7 +1,7 @@
 //! Every discipline behind one type, chosen when a queue is made: one branch per call, no virtual dispatch.
 
 use crate::contract::{
-    Backlog, Discipline, DisciplineInfo, Env, Packet, ParamError, ParamValue, Stats, Time,
+    Backlog, Discipline, DisciplineInfo, Env, Packet, ParamError, ParamValue, Stats, Time, Viewer,
 };
 use crate::declare::{ChangeError, ParamTable, Registered, Ring, Warning};
 use crate::storage::{LeakyFifo, Memory};
@@ -211,6 +211,17 @@ impl AnyParams {
     /// Warning to readers of results, if any.
     pub fn warning(&self) -> Option<Warning> {
         each_params!(self, params => params.warning())
+    }
+}
+
+impl<H, M: Memory> AnyDiscipline<H, M> {
+    /// As [`Discipline::enqueue`], after the discipline has been shown to `env`: one dispatch for both.
+    #[inline]
+    pub fn enqueue_shown<E: Viewer<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        each!(self, queue => {
+            env.shown(queue);
+            queue.enqueue(packet, env);
+        });
     }
 }
 

@@ -7,7 +7,7 @@ use fairdrop_reference::arbitrary::greedy_events;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -180,9 +180,7 @@ fn params() -> impl Strategy<Value = AfdParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn afd_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         let result = compare(Bottleneck::new(AnyParams::Afd(params.clone()), seed), &mut AfdModel::new(params), &trace);

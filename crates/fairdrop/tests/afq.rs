@@ -7,7 +7,7 @@ use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bottleneck, Event};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 fn simple() -> AfqParams {
@@ -124,9 +124,7 @@ fn compare_afq(params: AfqParams, trace: &[Event]) -> Result<Vec<DropCause>, Str
     compare(Bottleneck::new(AnyParams::Afq(params.clone()), 0), &mut AfqModel::new(params), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn afq_agrees(params in params(), trace in timed_events(300)) {
         let result = compare_afq(params, &trace);

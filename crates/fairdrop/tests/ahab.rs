@@ -7,7 +7,7 @@ use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 /// A byte in a microsecond: a packet of 1000 bytes takes a millisecond.
@@ -175,9 +175,7 @@ fn compare_ahab(params: AhabParams, trace: &[Event]) -> Result<Vec<DropCause>, S
     compare(Bottleneck::new(AnyParams::Ahab(params.clone()), 7), &mut AhabModel::new(params), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn ahab_agrees(params in params(), trace in timed_events(300)) {
         let result = compare_ahab(params, &trace);

@@ -4,6 +4,7 @@
 include!(concat!(env!("OUT_DIR"), "/tests.rs"));
 
 mod attack;
+mod burst_modes;
 mod bursts;
 mod choke_invariants;
 mod choke_statements;
@@ -12,4 +13,5 @@ mod every;
 mod invariants;
 mod parameters;
 mod prepare;
+mod properties;
 mod running;

@@ -9,7 +9,7 @@ use fairdrop_reference::black::BlackModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const CANDIDATE: usize = Stream::Candidate as usize;
@@ -143,9 +143,7 @@ fn compare_black(params: BlackParams, trace: &[Event], seed: u64) -> Result<Vec<
     compare(Bottleneck::new(AnyParams::Black(params.clone()), seed), &mut BlackModel::new(params), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn black_agrees(params in params(), trace in events(5), seed in any::<u64>()) {
         let result = compare_black(params, &trace, seed);

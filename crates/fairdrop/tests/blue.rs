@@ -7,7 +7,7 @@ use fairdrop_reference::blue::BlueModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -218,9 +218,7 @@ fn params() -> impl Strategy<Value = BlueParams> {
     })
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn blue_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
         let mut model = BlueModel::new(params.clone());

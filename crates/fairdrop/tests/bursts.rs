@@ -8,7 +8,7 @@ use fairdrop::{
     RedDecision, RedParams, Ring, RingEnv, Stream, Time, Victim,
 };
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, red_params};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 /// Slots of the ring.
@@ -300,9 +300,7 @@ fn any_choke() -> impl Strategy<Value = ChokeParams> {
     prop_oneof![3 => plain, 1 => other]
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn a_burst_at_choke_is_decided_as_one_by_one(params in any_choke(), steps in steps(), seed in any::<u64>()) {
         agree(ChokeDecision::new(params).unwrap(), &steps, seed).map_err(TestCaseError::fail)?;

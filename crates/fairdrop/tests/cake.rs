@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairdrop::DropCause::{Blue, Codel, LongestQueue, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, CakeParams, CobaltParams, Discipline, DropCause, Ecn, Framing, Hosts,
-    Isolation, MAX_LEN, Meta, ParamValue, Time,
+    Isolation, Linux, MAX_LEN, Meta, ParamValue, Time,
 };
-use fairdrop_reference::arbitrary::classed_events;
+use fairdrop_reference::arbitrary::{classed_events, rules};
 use fairdrop_reference::cake::CakeModel;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of, same};
 use fairdrop_reference::drr::hashed;
 use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -131,7 +131,26 @@ fn errors_name_the_parameter() {
         let error = CakeParams { rate, ..CakeParams::default() }.validate().expect_err("out of range");
         assert_eq!(error.name, "rate", "{rate}");
     }
-    assert_eq!(CakeParams { rate: 512.0, ..CakeParams::default() }.validate(), Ok(()));
+    let shaper = CakeParams { rate: 512.0, ..CakeParams::default() };
+    assert_eq!(shaper.validate(), Ok(()));
+    let error =
+        CakeParams { linux: Linux::V6_12, ..shaper }.validate().expect_err("the kernel's shaper is another");
+    assert_eq!((error.name, error.value), ("rate", 512.0));
+}
+
+/// A turn of the kernel is 65535/65536 of the quantum and rounded up with a probability of 1514/65536; a queue that shares gets half.
+#[test]
+fn turns_of_linux_are_rounded_at_random() {
+    let params = CakeParams { linux: Linux::V6_12, ..CakeParams::default() };
+    let limit = 10_000;
+    let cobalt = CobaltParams { limit, target: Time::from_ns(1_000_000_000_000), ..CobaltParams::default() };
+    let mut link =
+        link(&CakeParams { cobalt, ..params }, [(0, between(1, 1)), (1, between(1, 2)), (2, between(2, 3))]);
+    (0..3).for_each(|flow| link.fill(flow, 3000, 100));
+    let sent = departures(&mut link, 6000);
+    let of = |flow: u64| sent.iter().filter(|&&other| other == flow).count();
+    assert!(of(2).abs_diff(3000) < 40, "{}", of(2));
+    assert!(of(0).abs_diff(1500) < 40 && of(1).abs_diff(1500) < 40, "{} {}", of(0), of(1));
 }
 
 /// `cake_set_rate`: 1/4096 s of the rate between 300 and 1514 bytes, and a target of one and a half packets.
@@ -481,21 +500,22 @@ fn params() -> impl Strategy<Value = CakeParams> {
     let lengths = (prop_oneof![Just(0_u32), 0_u32..257], prop_oneof![Just(0_u32), 0_u32..257]);
     let shaper = prop_oneof![3 => Just(0.0), 2 => 1e6..1e9, 1 => 512.0..1e5];
     let framing = prop::sample::select(vec![Framing::None, Framing::Atm, Framing::Ptm]);
-    let rest = (rate, any::<bool>(), lengths, any::<u64>(), shaper, framing);
+    let rest = (rate, any::<bool>(), lengths, any::<u64>(), shaper, (framing, rules()));
     (cobalt, shape, isolation, quantum, rest).prop_map(|(cobalt, (sets, ways), isolation, quantum, rest)| {
-        let (rate_bps, follow_rate, (overhead, mpu), salt, rate, framing) = rest;
+        let (rate_bps, follow_rate, (overhead, mpu), salt, rate, (framing, linux)) = rest;
         CakeParams {
             cobalt,
             queues: sets * ways,
             ways,
             isolation,
-            rate,
+            rate: if linux == Linux::None { rate } else { 0.0 },
             quantum,
             follow_rate,
             overhead,
             mpu,
             framing,
             salt,
+            linux,
             rate_bps,
         }
     })
@@ -514,9 +534,7 @@ fn at(params: &CakeParams, hosts: &BTreeMap<u64, Hosts>, seed: u64) -> Bottlenec
     link
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn cake_agrees(params in params(), hosts in hosts(), trace in classed_events(8, 300), seed in any::<u64>()) {
         let result = compare(at(&params, &hosts, seed), &mut CakeModel::new(params), &trace);
@@ -538,7 +556,7 @@ proptest! {
         params in params(),
         arrivals in prop::collection::vec((prop_oneof![Just(0_u64), 0..3 * MS, 0..40_000_000_000_u64], 1_u32..3000), 1..120),
     ) {
-        let params = CakeParams { rate, ..params };
+        let params = CakeParams { rate, linux: Linux::None, ..params };
         let bits = |len: u32| {
             let len = (len + params.overhead).max(params.mpu);
             u128::from(match params.framing {

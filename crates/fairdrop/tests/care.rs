@@ -7,7 +7,7 @@ use fairdrop_reference::care::CareModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const CAPTURE: usize = Stream::AfdSample as usize;
@@ -138,9 +138,7 @@ fn compare_care(params: CareParams, trace: &[Event], seed: u64) -> Result<Vec<Dr
     compare(Bottleneck::new(AnyParams::Care(params.clone()), seed), &mut CareModel::new(params), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn care_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         let result = compare_care(params, &trace, seed);

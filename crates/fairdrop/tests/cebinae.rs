@@ -3,11 +3,11 @@
 use fairdrop::DropCause::{self, Filter, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, CebinaeParams, ParamValue, Time};
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::cebinae::CebinaeModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -249,9 +249,7 @@ fn compare_cebinae(params: CebinaeParams, trace: &[Event]) -> Result<Vec<DropCau
     compare(Bottleneck::new(AnyParams::Cebinae(params.clone()), 0), &mut CebinaeModel::new(params), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn cebinae_agrees(params in params(), trace in timed_events(300)) {
         let result = compare_cebinae(params, &trace);

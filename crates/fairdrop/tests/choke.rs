@@ -11,7 +11,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::eighths::{assert_close, bias, choke, early_bits, eighths, filled, lagging, red};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, mixed};
 use fairdrop_reference::red::{Reference, Scheme};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 #[test]
@@ -521,9 +521,7 @@ fn weights_are_bounded_by_the_heaviest() {
     assert!((376..400).contains(&heavy), "{heavy} of 400, where 390 are expected");
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn choke_agrees(red in red_params(), choke in choke_scheme(), trace in events(5), seed in any::<u64>()) {
         let params = AnyParams::Choke(choke_with(&red, &choke));

@@ -3,16 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
+use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow, RedEarly};
 use fairdrop::{
     Addresses, AnyParams, AverageIn, Candidates, ChokeHardware, ChokeHardwareParams, Discipline, DrawFrom,
-    DropCause, ListEntry, MarkBit, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Schedule,
-    Slot, Stream, siphash, slots_for, uniform_below,
+    DropCause, Linux, ListEntry, MarkBit, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling,
+    Schedule, Slot, Stream, siphash, slots_for, uniform_below,
 };
-use fairdrop_reference::arbitrary::{events, red_params};
-use fairdrop_reference::cases;
+use fairdrop_reference::arbitrary::{events, red_params, red_params_of_linux};
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, World, mixed};
+use fairdrop_reference::properties;
 use fairdrop_reference::red::{ChokeScheme, Plan, Reference, Scheme};
 use proptest::prelude::*;
 
@@ -85,7 +85,12 @@ fn all_addresses() -> impl Strategy<Value = Addresses> {
 }
 
 fn any_addresses() -> impl Strategy<Value = Addresses> {
-    prop_oneof![4 => all_addresses(), 1 => Just(Addresses::Head), 1 => Just(Addresses::Tail)]
+    prop_oneof![
+        4 => all_addresses(),
+        1 => Just(Addresses::Head),
+        1 => Just(Addresses::Tail),
+        1 => Just(Addresses::Linux6_12)
+    ]
 }
 
 fn any_candidates() -> impl Strategy<Value = Candidates> {
@@ -101,15 +106,24 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
     let parts = (any_candidates(), 1_u8..6, 1_u8..=8);
     let switches = prop::array::uniform6(any::<bool>());
     let ids = (prop_oneof![3 => Just(0), 2 => 1_u8..4, 1 => 1_u8..=32], any::<u64>());
-    (red_params(), any_addresses(), marked, sizes, parts, switches, ids).prop_map(
-        |(red, addresses, marked, sizes, (candidates, banks, fifos), switches, (id_bits, salt))| {
+    ((red_params(), red_params_of_linux()), any_addresses(), marked, sizes, parts, switches, ids).prop_map(
+        |(
+            (red, red_of_linux),
+            addresses,
+            marked,
+            sizes,
+            (candidates, banks, fifos),
+            switches,
+            (id_bits, salt),
+        )| {
             let (list_limit, quota, cell_size, max_tries) = sizes;
             let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit, again] =
                 switches;
-            let linux = matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
+            let by_kernel = addresses == Addresses::Linux6_12;
+            let linux = by_kernel || matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
             let lone = linux || matches!(addresses, Addresses::Head | Addresses::Tail);
             ChokeHardwareParams {
-                red,
+                red: if by_kernel { red_of_linux } else { red },
                 candidates,
                 banks: if lone { 1 } else { banks.min(list_limit as u8) },
                 replacement: again || linux,
@@ -118,7 +132,7 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
                 marked,
                 unoccupied_misses,
                 max_tries,
-                count_on_match,
+                count_on_match: count_on_match && !by_kernel,
                 physical_length,
                 list_limit,
                 fifos: if linux { 1 } else { fifos },
@@ -132,9 +146,7 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     /// Section 9: with draws that end at live entries and the live length, a mark bit is immediate removal, event by
     /// event, whatever the draws read on their way.
     #[test]
@@ -861,6 +873,30 @@ fn salts_collide_as_often_as_random_ids() {
     }
 }
 
+/// As `sch_choke`: the first arrival over `min_th` is compared, and only draws for RED; a match leaves the count.
+#[test]
+fn linux_6_12_has_red_as_the_kernel_has_it() {
+    let red =
+        RedParams { min_th: 1.0, max_th: 20.0, max_p: 1.0, w_q: 0.5, limit: 10, ..RedParams::default() };
+    let params =
+        ChokeHardwareParams { red, addresses: Addresses::Linux6_12, ..ChokeHardwareParams::default() };
+    let mut lists = Lists::scripted(params, &[bits_for(0, 2), bits_for(2, 3), bits_for(0, 3)]);
+    lists.world.bits[Stream::EarlyDrop as usize] = Bits::Always(0);
+    // Averages in halves: 0, 1, 3, 5, and after the match 5 again.
+    for flow in 0..2 {
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+    }
+    assert_eq!(lists.queue.list_stats().draws, 0);
+    assert_eq!((lists.arrive(2, 0, 1000), lists.queue.average_packets()), (vec![], Some(1.5)));
+    assert_eq!(lists.queue.list_stats().draws, 1);
+    assert_eq!(lists.world.used[Stream::EarlyDrop as usize], 1, "the first over min_th draws for the next");
+    // A match leaves the count and draws nothing for RED; the next is due, since the number drawn is 0.
+    assert_eq!(lists.arrive(2, 0, 1000), [(2, MatchQueued), (3, MatchArriving)]);
+    assert_eq!(lists.world.used[Stream::EarlyDrop as usize], 1);
+    assert_eq!(lists.arrive(9, 0, 1000), [(4, RedEarly)]);
+    assert_eq!(lists.world.used[Stream::EarlyDrop as usize], 2);
+}
+
 // Parameters.
 
 #[test]
@@ -890,6 +926,20 @@ fn errors_name_the_parameter() {
         (params.addresses, params.replacement) = (Addresses::Linux, false);
     };
     assert_eq!(check(linux_distinct), Err("replacement"));
+    let by_kernel = |change: fn(&mut ChokeHardwareParams)| {
+        let mut params =
+            ChokeHardwareParams { addresses: Addresses::Linux6_12, ..ChokeHardwareParams::default() };
+        params.red.w_q = 0.25;
+        change(&mut params);
+        params.validate().map_err(|error| error.name)
+    };
+    assert_eq!(by_kernel(|_| ()), Ok(()));
+    assert_eq!(by_kernel(|params| params.red.w_q = 0.2), Err("w_q"));
+    assert_eq!(by_kernel(|params| params.count_on_match = true), Err("count_on_match"));
+    assert_eq!(by_kernel(|params| params.red.gentle = true), Err("gentle"));
+    assert_eq!(by_kernel(|params| params.fifos = 2), Err("fifos"));
+    assert_eq!(check(|params| params.red.linux = Linux::V6_12), Err("w_q"));
+    assert_eq!(check(|params| (params.red.linux, params.red.w_q) = (Linux::V6_12, 0.25)), Err("linux"));
     assert_eq!(check(|params| params.id_bits = 32), Ok(()));
     assert_eq!(check(|params| params.id_bits = 33), Err("id_bits"));
     assert_eq!(check(|params| params.red.limit = 0), Err("limit"));

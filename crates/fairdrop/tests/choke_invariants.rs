@@ -7,8 +7,8 @@ use fairdrop::{
     AnyParams, AverageIn, Candidates, ChokeParams, Ecn, Order, Philox, RedParams, Sampling, Schedule, Time,
 };
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::host::{Event, decisions, mixed, run, waiting_of};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 
 fn choke_params() -> impl Strategy<Value = ChokeParams> {
@@ -19,9 +19,7 @@ fn basic(red: RedParams) -> ChokeParams {
     ChokeParams { red, ..ChokeParams::default() }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     /// Sections 2 and 3: what an arrival may lead to, by the average it meets.
     #[test]
     fn causes_fit_the_average(params in choke_params(), trace in events(3), seed in any::<u64>()) {

@@ -6,9 +6,9 @@ use fairdrop::{
     AnyParams, ChokeParams, ChokeServiceParams, Discipline, DrawFrom, ParamValue, RedParams, Stream,
 };
 use fairdrop_reference::arbitrary::{events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::by_name::compare;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, run};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -138,18 +138,16 @@ fn no_neighbours_of_one_flow_in_a_stack() {
     }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
-    fn agrees_with_the_reference(red in red_params(), draw in place(), serve in place(), trace in events(5), seed: u64) {
+    fn agrees_with_the_reference(red in red_params(), draw in place(), serve in place(), trace in events(5), seed in any::<u64>()) {
         let result = compare(&service(red, draw, serve), &trace, seed);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     /// Served from the head it is CHOKe, event by event: basic, Front and Back.
     #[test]
-    fn served_in_order_it_is_choke(red in red_params(), place in place(), trace in events(5), seed: u64) {
+    fn served_in_order_it_is_choke(red in red_params(), place in place(), trace in events(5), seed in any::<u64>()) {
         let draw = match place {
             Place::Uniform => DrawFrom::Uniform,
             Place::Head => DrawFrom::Head,
@@ -161,7 +159,7 @@ proptest! {
 
     /// The order of service changes neither how many packets come and go nor that none is lost.
     #[test]
-    fn nothing_is_lost(red in red_params(), draw in place(), serve in place(), trace in events(5), seed: u64) {
+    fn nothing_is_lost(red in red_params(), draw in place(), serve in place(), trace in events(5), seed in any::<u64>()) {
         let mut link = Bottleneck::new(service(red.clone(), draw, serve), seed);
         let mut here: Vec<u32> = Vec::new();
         for event in &trace {

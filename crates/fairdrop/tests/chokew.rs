@@ -12,7 +12,7 @@ use fairdrop_reference::arbitrary::red_params;
 use fairdrop_reference::chokew::{ChokeWReference, Paper};
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP, Step, World};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const FRACTION: usize = Stream::DrawingFraction as usize;
@@ -419,9 +419,7 @@ fn compare_chokew(paper: Paper, trace: &[Event], seed: u64) -> Result<Vec<DropCa
     compare(link, &mut ChokeWReference::new(paper), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn chokew_agrees(paper in papers(), trace in events(5), seed in any::<u64>()) {
         let result = compare_chokew(paper, &trace, seed);

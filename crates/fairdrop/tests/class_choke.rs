@@ -7,10 +7,10 @@ use fairdrop::{
     RedParams, Weights,
 };
 use fairdrop_reference::arbitrary::{classed_events, events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
+use fairdrop_reference::properties;
 use fairdrop_reference::reference_of;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -171,11 +171,9 @@ fn candidates_are_of_the_class() {
     }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
-    fn agrees_with_the_reference(params in params(), trace in events(8), seed: u64) {
+    fn agrees_with_the_reference(params in params(), trace in events(8), seed in any::<u64>()) {
         let params = AnyParams::ClassChoke(params);
         let link = Bottleneck { meta: by_flow, ..mixed(params.clone(), seed) };
         let result = compare(link, reference_of(&params).unwrap().as_mut(), &trace);
@@ -183,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost(params in params(), trace in classed_events(8, 200), seed: u64) {
+    fn nothing_is_lost(params in params(), trace in classed_events(8, 200), seed in any::<u64>()) {
         let steps = check_conservation(&AnyParams::ClassChoke(params), &trace, seed, InOrder::Flow)?;
         for step in steps {
             for (packet, _) in &step.dropped {
@@ -195,7 +193,7 @@ proptest! {
 
     /// With one class it is CHOKe.
     #[test]
-    fn one_class_is_choke(red in red_params(), candidates in 0_u8..6, trace in events(5), seed: u64) {
+    fn one_class_is_choke(red in red_params(), candidates in 0_u8..6, trace in events(5), seed in any::<u64>()) {
         let one = ClassChokeParams { candidates, ..class_choke(red.clone(), &[7.0], 3) };
         let choke = ChokeParams { red, candidates: Candidates::Fixed(candidates), ..ChokeParams::default() };
         let mut one = mixed(AnyParams::ClassChoke(one), seed);
@@ -210,7 +208,7 @@ proptest! {
     /// Classes are isolated: each does what a CHOKe queue of its own would that sees its arrivals, is asked when its turn has
     /// come, and when it is empty, whatever the other classes send.
     #[test]
-    fn a_class_is_a_choke_queue_of_its_own(params in params(), trace in classed_events(8, 200), seed: u64) {
+    fn a_class_is_a_choke_queue_of_its_own(params in params(), trace in classed_events(8, 200), seed in any::<u64>()) {
         let classes = params.weights.as_slice().len();
         let mut alone: Vec<Bottleneck> =
             (0..classes).map(|class| Bottleneck::blocked(AnyParams::Choke(params.choke_of(class)))).collect();

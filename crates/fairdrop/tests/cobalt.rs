@@ -3,11 +3,11 @@
 use fairdrop::DropCause::{Blue, Codel, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, CobaltParams, DropTailParams, Ecn, Time};
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::cobalt::CobaltModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::Bottleneck;
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -219,9 +219,7 @@ fn params() -> impl Strategy<Value = CobaltParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn cobalt_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
         let link = Bottleneck::new(cobalt(params.clone()), seed);

@@ -1,13 +1,13 @@
 //! `CoDel`: boundaries of RFC 8289, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Codel, Overflow};
-use fairdrop::{AnyDiscipline, AnyParams, CoDelParams, DropTailParams, Linux, ParamValue, Time};
-use fairdrop_reference::arbitrary::{rules, timed_events};
+use fairdrop::{AnyDiscipline, AnyParams, CoDelParams, DropTailParams, LinuxCoDel, ParamValue, Time};
+use fairdrop_reference::arbitrary::{rules_of_codel, timed_events};
 use fairdrop_reference::codel::CoDelModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bottleneck, Event};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -51,7 +51,7 @@ fn defaults_are_those_of_the_rfc() {
     assert!(read.set("interval", ParamValue::Number(0.1)));
     assert!(read.set("mtu", ParamValue::Number(1500.0)));
     assert!(read.set("ecn", ParamValue::Switch(true)));
-    read.linux = Linux::V6_12;
+    read.linux = LinuxCoDel::V6_12;
     assert!(read.set("linux", ParamValue::Word("none")) && !read.set("linux", ParamValue::Word("6.13")));
     assert!(!read.set("mtu", ParamValue::Switch(true)) && !read.set("tea", ParamValue::Number(1.0)));
     assert_eq!(read, params);
@@ -98,7 +98,7 @@ fn first_drop_is_an_interval_after_the_first_packet_above() {
 /// Linux 6.12: only after the interval, in ticks of 1.024 us; and the second drop is due half an interval after the first.
 #[test]
 fn linux_drops_strictly_after_the_interval() {
-    let params = CoDelParams { linux: Linux::V6_12, ..standard() };
+    let params = CoDelParams { linux: LinuxCoDel::V6_12, ..standard() };
     let (interval, tick) = (100 * MS / 1024 * 1024, 1024);
     for (gap, dropped) in [(interval, 0), (interval + tick, 1)] {
         let mut link = backlog(params.clone(), 100);
@@ -266,15 +266,13 @@ fn params() -> impl Strategy<Value = CoDelParams> {
     let mtu = prop_oneof![Just(0_u32), Just(1000), 0_u32..4000];
     (1_u32..60, target, interval, mtu, any::<bool>()).prop_map(|(limit, target, interval, mtu, ecn)| {
         let [target, interval] = [target, interval].map(Time::from_ns);
-        CoDelParams { ecn, limit, target, interval, mtu, linux: Linux::None }
+        CoDelParams { ecn, limit, target, interval, mtu, linux: LinuxCoDel::None }
     })
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
-    fn codel_agrees(params in params(), linux in rules(), trace in timed_events(300)) {
+    fn codel_agrees(params in params(), linux in rules_of_codel(), trace in timed_events(300)) {
         let params = CoDelParams { linux, ..params };
         let result = compare(Bottleneck::new(codel(params.clone()), 0), &mut CoDelModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());

@@ -6,11 +6,11 @@ use fairdrop::{
     ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
-use fairdrop_reference::cases;
 use fairdrop_reference::collar::CollarModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event, World, mixed};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -439,9 +439,7 @@ fn params() -> impl Strategy<Value = CollarParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn collar_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         let link = mixed(AnyParams::Collar(params.clone()), seed);

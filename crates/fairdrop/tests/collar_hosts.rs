@@ -8,11 +8,11 @@ use fairdrop::{
     HostSet, Hosts, ParamValue, Philox, Registered, SharingHosts, SuspectSet, Time, slots_for,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
-use fairdrop_reference::cases;
 use fairdrop_reference::collar_hosts::CollarHostsModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of, same};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -284,9 +284,7 @@ fn causes(
     compare(link(params, hosts, seed), &mut CollarHostsModel::new(params.clone()), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn collar_hosts_agrees(
         params in params(), hosts in hosts(), trace in greedy_events(300), seed in any::<u64>(),

@@ -5,11 +5,11 @@ use fairdrop::DropCause::{Filter, Overflow, Pie};
 use fairdrop::disciplines::collar_integer::{IntegerDecision, SuspectLine};
 use fairdrop::{Action, AnyDiscipline, AnyParams, CollarIntegerParams, CollarParams, Meta, Philox, Time};
 use fairdrop_reference::arbitrary::{classed_events, events, greedy_events};
-use fairdrop_reference::cases;
 use fairdrop_reference::collar_integer::CollarIntegerModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event, World, mixed};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -208,9 +208,7 @@ fn agrees(link: Bottleneck, params: CollarIntegerParams, trace: &[Event]) -> Res
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn collar_integer_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         agrees(mixed(AnyParams::CollarInteger(params.clone()), seed), params, &trace)?;

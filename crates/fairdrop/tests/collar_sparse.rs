@@ -3,11 +3,11 @@
 use fairdrop::DropCause::{Filter, Overflow, Pie};
 use fairdrop::{AnyDiscipline, AnyParams, CollarParams, CollarSparseParams, Meta, ParamValue, Philox, Time};
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
-use fairdrop_reference::cases;
 use fairdrop_reference::collar_sparse::CollarSparseModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -168,9 +168,7 @@ fn params() -> impl Strategy<Value = CollarSparseParams> {
     })
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn collar_sparse_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         let link = mixed(with(params.clone()), seed);

@@ -5,11 +5,11 @@ use fairdrop::{
     AnyDiscipline, AnyParams, CollarParams, CollarWParams, DropCause, Meta, ParamValue, Philox, Time, Weights,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
-use fairdrop_reference::cases;
 use fairdrop_reference::collar::CollarModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -132,9 +132,7 @@ fn causes(
     compare(link, &mut CollarModel::weighted(params.clone(), weights(by_class)), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn collarw_agrees(
         params in collar_params(), by_class in by_class(), trace in greedy_events(300), seed in any::<u64>(),

@@ -9,7 +9,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of, same_links};
 use fairdrop_reference::csfq::CsfqModel;
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -256,9 +256,7 @@ fn random_link(params: &CsfqParams, seed: u64) -> Bottleneck {
     Bottleneck { meta: mixed, ..Bottleneck::new(AnyParams::Csfq(params.clone()), seed) }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn csfq_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
         let result = compare(random_link(&params, seed), &mut CsfqModel::new(params), &trace);

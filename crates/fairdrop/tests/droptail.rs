@@ -2,9 +2,9 @@
 
 use fairdrop::{AnyParams, Choke, ChokeParams, DropTail, DropTailParams, Slot, slots_for};
 use fairdrop_reference::arbitrary::events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::host::mixed;
+use fairdrop_reference::properties;
 use fairdrop_reference::red::{Reference, Scheme};
 use proptest::prelude::*;
 
@@ -32,9 +32,7 @@ fn storage_must_suit_the_limit() {
     assert_eq!(Choke::new(ChokeParams::default(), few).map(|_| ()).unwrap_err().name, "slots");
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn droptail_agrees(limit in 1_u32..40, trace in events(5)) {
         let result = compare(mixed(AnyParams::DropTail(DropTailParams { limit }), 0), &mut Reference::new(Scheme::DropTail { limit }), &trace);

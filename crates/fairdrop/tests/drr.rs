@@ -7,7 +7,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::drr::RoundRobin;
 use fairdrop_reference::host::{Bottleneck, Event};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 fn drr(limit: u32, quantum: u32) -> AnyParams {
@@ -114,9 +114,7 @@ fn as_many_flows_as_packets() {
     }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn drr_agrees(params in sfq_params(), trace in classed_events(6, 300)) {
         let result = compare(Bottleneck::new(drr(params.limit, params.quantum), 0), &mut RoundRobin::drr(params.limit, params.quantum), &trace);
@@ -193,7 +191,7 @@ proptest! {
 
     /// What flows are called makes no difference to DRR.
     #[test]
-    fn labels_do_not_matter(params in sfq_params(), trace in classed_events(6, 200), key: u64) {
+    fn labels_do_not_matter(params in sfq_params(), trace in classed_events(6, 200), key in any::<u64>()) {
         let (mut one, mut other) = (
             Bottleneck::new(drr(params.limit, params.quantum), 1),
             Bottleneck::new(drr(params.limit, params.quantum), 1),

@@ -2,14 +2,15 @@
 
 use fairdrop::DropCause::{DualPi2 as Random, Overflow};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropTailParams, DualPi2Params, Ecn, Meta, ParamValue, Stream, Time,
+    AnyDiscipline, AnyParams, Discipline, DropTailParams, DualPi2Params, Ecn, LinuxDualPi2, Meta, ParamValue,
+    Stream, Time,
 };
 use fairdrop_reference::arbitrary::classed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::dualpi2::DualPi2Model;
 use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -67,6 +68,7 @@ fn defaults_are_those_of_the_rfc() {
         range: Time::ZERO,
         t_shift: Time::from_ms(20),
         ecn: false,
+        linux: LinuxDualPi2::None,
     };
     assert_eq!(any, dualpi2(&expected));
 }
@@ -83,6 +85,10 @@ fn errors_name_the_parameter() {
     assert_eq!(with(|params| params.rtt_max = Time::ZERO), "rtt_max");
     assert_eq!(with(|params| params.coupling = f64::NAN), "coupling");
     assert_eq!(with(|params| params.t_shift = Time::NEVER), "t_shift");
+    assert_eq!(with(|params| *params = DualPi2Params { coupling: 1.5, ..as_linux(&roomy()) }), "coupling");
+    assert_eq!(with(|params| *params = DualPi2Params { ecn: false, ..as_linux(&roomy()) }), "ecn");
+    assert_eq!(as_linux(&roomy()).validate(), Ok(()));
+    assert_eq!(as_linux(&roomy()).t_update(), Time::from_ms(16));
 }
 
 /// ECT(1) and CE are L4S, the others are classic.
@@ -258,8 +264,69 @@ fn params() -> impl Strategy<Value = DualPi2Params> {
             range: Time::from_ns(range),
             t_shift: Time::from_ns(t_shift),
             ecn,
+            linux: LinuxDualPi2::None,
         },
     )
+}
+
+/// The same by the kernel's rules.
+fn as_linux(params: &DualPi2Params) -> DualPi2Params {
+    DualPi2Params {
+        linux: LinuxDualPi2::V7_3,
+        coupling: params.coupling.floor(),
+        ecn: true,
+        ..params.clone()
+    }
+}
+
+/// Linux 7.3: strictly longer than the step, whatever is left behind; a millisecond here.
+#[test]
+fn linux_marks_by_a_step() {
+    let params = as_linux(&DualPi2Params { min_th: Time::from_ms(1), ..roomy() });
+    for (waited, marked) in [(MS, 0), (MS + 1, 1)] {
+        let mut link = Bottleneck::blocked(dualpi2(&params));
+        link.world.bits[Stream::DualPi2Coin as usize] = KEEP;
+        link.offer(packet(Ecn::Ect1));
+        at(&mut link, waited);
+        assert!(link.finish().departed.is_some());
+        assert_eq!(link.queue.stats().marked_for(Random).packets, marked, "{waited} ns");
+    }
+}
+
+/// Linux 7.3: while both queues wait, nine L4S packets go to one classic packet of that size, after a credit for the first 13.
+#[test]
+fn linux_serves_both_queues_by_bytes() {
+    let mut link = Bottleneck::blocked(dualpi2(&as_linux(&roomy())));
+    link.world.bits[Stream::DualPi2Coin as usize] = KEEP;
+    for _ in 0..400 {
+        link.offer(packet(Ecn::Ect1));
+        link.offer(packet(Ecn::NotCapable));
+    }
+    let mut order = Vec::new();
+    let mut last = packets(&link);
+    for _ in 0..160 {
+        link.finish();
+        let now = packets(&link);
+        order.push(now.0 < last.0);
+        last = now;
+    }
+    // The credit begins at 80 * 1514 below 0; an L4S packet adds 10 * 1000, a classic one takes 90 * 1000.
+    let classic: Vec<usize> = order.iter().enumerate().filter(|(_, l4s)| !**l4s).map(|(at, _)| at).collect();
+    assert_eq!(classic, [13, 23, 33, 43, 53, 63, 73, 83, 93, 103, 113, 123, 133, 143, 153]);
+}
+
+/// Linux 7.3: with less than two packets of 1514 bytes left, coupling marks and drops nothing.
+#[test]
+fn linux_spares_a_short_queue() {
+    for (left, dropped) in [(3, 0), (4, 1)] {
+        let mut link = Bottleneck::blocked(dualpi2(&as_linux(&roomy())));
+        link.world.bits[Stream::DualPi2Coin as usize] = DROP;
+        for _ in 0..=left {
+            link.offer(packet(Ecn::NotCapable));
+        }
+        link.finish();
+        assert_eq!(link.queue.stats().dropped_for(Random).packets, dropped, "{left} packets left");
+    }
 }
 
 /// However long nobody called, a call makes a bounded number of updates.
@@ -272,18 +339,24 @@ fn a_pause_without_end_is_caught_up_with() {
     assert_eq!(probability(&link), 1.0);
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
-    fn dualpi2_agrees(params in params(), trace in classed_events(6, 250), seed: u64) {
+    fn dualpi2_agrees(params in params(), trace in classed_events(6, 250), seed in any::<u64>()) {
         let mut model = DualPi2Model::new(params.clone());
         let result = compare(Bottleneck::new(dualpi2(&params), seed), &mut model, &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
-    fn nothing_is_lost(params in params(), trace in classed_events(8, 200), seed: u64) {
+    fn linux_agrees(params in params(), trace in classed_events(6, 250), seed in any::<u64>()) {
+        let params = as_linux(&params);
+        let mut model = DualPi2Model::new(params.clone());
+        let result = compare(Bottleneck::new(dualpi2(&params), seed), &mut model, &trace);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    #[test]
+    fn nothing_is_lost(params in params(), trace in classed_events(8, 200), seed in any::<u64>()) {
         // A flow that changes its ECN field changes queues, so that only packets of one kind keep their order.
         let steps = check_conservation(&dualpi2(&params), &trace, seed, InOrder::None)?;
         for step in steps {
@@ -292,7 +365,7 @@ proptest! {
     }
 
     #[test]
-    fn the_probability_stays_one(params in params(), trace in classed_events(6, 200), seed: u64) {
+    fn the_probability_stays_one(params in params(), trace in classed_events(6, 200), seed in any::<u64>()) {
         let mut link = Bottleneck::new(dualpi2(&params), seed);
         for event in &trace {
             link.step(event);

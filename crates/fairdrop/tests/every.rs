@@ -144,6 +144,7 @@ fn internals_are_named_and_move() {
             "black" => &["avg", "fair_share"],
             "care" => &["flows"],
             "fair_drop" => &["active_flows"],
+            "fair_policer" => &["free", "occupying"],
             "ahab" => &["threshold"],
             "red_pd" => &["avg", "loss"],
             "fred" => &["avg", "active_flows"],

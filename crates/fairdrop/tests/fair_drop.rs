@@ -10,7 +10,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::fair_drop::FairDropModel;
 use fairdrop_reference::host::{Bottleneck, Event};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 /// A byte in a microsecond.
@@ -167,9 +167,7 @@ fn serve(left: &mut BTreeMap<u64, f64>, mut credit: f64) {
     }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn fair_drop_agrees(params in params(), trace in timed_events(300)) {
         let result = compare_fair_drop(params, &trace);

@@ -8,7 +8,7 @@ use fairdrop_reference::compare::conservation::{InOrder, check_conservation, sam
 use fairdrop_reference::flow_valve::ValveModel;
 use fairdrop_reference::host::{Bottleneck, Event};
 use fairdrop_reference::wall::{filled, wall};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -163,9 +163,7 @@ fn params() -> impl Strategy<Value = FlowValveParams> {
     })
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn flow_valve_agrees(params in params(), trace in greedy_events(500), seed in any::<u64>()) {
         let result = compare(Bottleneck::new(AnyParams::FlowValve(params.clone()), seed), &mut ValveModel::new(params), &trace);

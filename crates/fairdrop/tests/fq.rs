@@ -7,7 +7,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::fq::FqModel;
 use fairdrop_reference::host::{Bottleneck, Event, Step};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 /// A byte in a microsecond.
@@ -211,9 +211,7 @@ fn serve(packets: &mut [Fluid], mut clock: f64, span: f64) {
     }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn fq_agrees(params in params(), trace in classed_events(6, 250)) {
         let result = compare(Bottleneck::new(fq(params.clone()), 0), &mut FqModel::new(params), &trace);

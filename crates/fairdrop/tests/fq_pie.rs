@@ -5,12 +5,12 @@ use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, Ecn, FqPieParams, Linux, Meta, ParamValue, PieParams, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, rules};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::drr::hashed;
 use fairdrop_reference::fq_pie::FqPieModel;
 use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -174,9 +174,7 @@ fn params() -> impl Strategy<Value = FqPieParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn fq_pie_agrees(
         params in params(),

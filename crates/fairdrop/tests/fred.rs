@@ -9,7 +9,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::fred::FredModel;
 use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP, Step};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const DRAW: usize = Stream::EarlyDrop as usize;
@@ -186,9 +186,7 @@ fn run(params: AnyParams, trace: &[Event], seed: u64) -> Vec<Step> {
     trace.iter().map(|event| link.step(event)).collect()
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn fred_agrees(params in params(), trace in events(5), seed in any::<u64>()) {
         let link = Bottleneck::new(AnyParams::Fred(params.clone()), seed);

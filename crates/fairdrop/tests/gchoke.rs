@@ -3,11 +3,11 @@
 use fairdrop::DropCause::{self, MatchArriving, MatchQueued, Overflow, RedEarly, RedForced};
 use fairdrop::{AnyParams, Candidates, ChokeParams, GChokeParams, ParamValue, RedParams, Stream};
 use fairdrop_reference::arbitrary::{events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::gchoke::GChokeModel;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -119,9 +119,7 @@ fn compare_gchoke(params: GChokeParams, trace: &[Event], seed: u64) -> Result<Ve
     compare(link, &mut GChokeModel::new(params), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn gchoke_agrees(params in params(), trace in events(3), seed in any::<u64>()) {
         let result = compare_gchoke(params, &trace, seed);

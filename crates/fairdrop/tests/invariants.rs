@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use fairdrop::{AnyParams, ChokeParams, Count, Discipline, DropCause, DropTailParams, Ecn, Packet, Stats};
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::host::{Event, decisions, mixed, run, waiting_of};
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 
 fn choke_params() -> impl Strategy<Value = ChokeParams> {
@@ -43,9 +43,7 @@ fn is_same(offered: &Packet<u32>, packet: &Packet<u32>) -> bool {
     expected == *packet
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     /// Section 20.1: in packets and bytes, for every flow, after every event; and no packet is altered on its way.
     #[test]
     fn nothing_is_lost(params in any_params(), trace in events(4), seed in any::<u64>()) {

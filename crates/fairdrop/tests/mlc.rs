@@ -7,7 +7,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
 use fairdrop_reference::mlc::MlcModel;
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const FRACTION: usize = Stream::DrawingFraction as usize;
@@ -153,9 +153,7 @@ fn compare_mlc(params: MlcParams, trace: &[Event], seed: u64) -> Result<Vec<Drop
     compare(Bottleneck::new(AnyParams::Mlc(params.clone()), seed), &mut MlcModel::new(params), trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn mlc_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
         let result = compare_mlc(params, &trace, seed);

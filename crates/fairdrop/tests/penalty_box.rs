@@ -8,7 +8,7 @@ use fairdrop_reference::compare::conservation::{InOrder, check_conservation, sam
 use fairdrop_reference::host::{Bottleneck, Event};
 use fairdrop_reference::penalty_box::PenaltyModel;
 use fairdrop_reference::wall::{filled, wall};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -173,9 +173,7 @@ fn params() -> impl Strategy<Value = PenaltyBoxParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn penalty_box_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         let result = compare(Bottleneck::new(AnyParams::PenaltyBox(params.clone()), seed), &mut PenaltyModel::new(params), &trace);

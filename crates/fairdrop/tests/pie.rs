@@ -9,7 +9,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Queue};
 use fairdrop_reference::pie::PieModel;
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -401,9 +401,7 @@ fn params() -> impl Strategy<Value = PieParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn pie_agrees(params in params(), linux in rules(), trace in timed_events(300), seed in any::<u64>()) {
         let params = PieParams { linux, ..params };

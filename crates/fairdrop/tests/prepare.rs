@@ -6,7 +6,7 @@ use fairdrop::{
     Stream, Time,
 };
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, red_params};
-use fairdrop_reference::cases;
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 
 const BURST: usize = 8;
@@ -70,8 +70,7 @@ fn run(params: AnyParams, bursts: &[(Vec<u64>, usize)], seed: u64, ahead: bool) 
     (world.dropped, world.drawn, departed, queue.backlog())
 }
 
-proptest! {
-    #![proptest_config(cases())]
+properties! {
     #[test]
     fn a_burst_prepared_is_a_burst_one_by_one(
         red in red_params(),

@@ -2,14 +2,17 @@
 //! reference, event by event; what it is in special cases.
 
 use fairdrop::DropCause::{Overflow, RedEarly, RedForced};
-use fairdrop::{AnyParams, Discipline, DropTailParams, Philox, Red, RedParams, Slot, Stream, Time};
-use fairdrop_reference::arbitrary::{events, red_params};
-use fairdrop_reference::cases;
+use fairdrop::{
+    AnyParams, ChokeParams, Discipline, DropTailParams, Linux, Meta, Packet, ParamValue, Philox, Red,
+    RedDecision, RedParams, Slot, Stream, Time, slots_for,
+};
+use fairdrop_reference::arbitrary::{events, red_params, red_params_of_linux, timed_events};
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::eighths::{
     assert_close, basic, bias, bias_for, early_bits, eighths, filled, lagging, red,
 };
-use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP, mixed, run};
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP, World, mixed, run};
+use fairdrop_reference::properties;
 use fairdrop_reference::red::{Reference, Scheme};
 use proptest::prelude::*;
 
@@ -249,6 +252,29 @@ fn ns2_form_drops_nothing_while_at_most_one_packet_waits() {
     }
 }
 
+#[test]
+fn ns2_form_keeps_its_pass_through_forced_drops() {
+    // ns-2.35 red.cc: `old`, 0 once at most one packet has waited, becomes 1 for the packet that passes, and not in the branch
+    // of forced drops before it.
+    let params = RedParams { min_th: 2.0, max_th: 4.0, max_p: 1.0, w_q: 0.25, ns2_compat: true, ..eighths() };
+    let mut link = Bottleneck::blocked(red(params));
+    *early_bits(&mut link) = KEEP;
+    (0..100).for_each(|_| drop(link.arrive(1)));
+    while link.waiting().len() > 1 {
+        link.finish();
+    }
+    assert_eq!(link.arrive(1).causes(), []);
+    while link.average() > 5.0 {
+        assert_eq!(link.arrive(1).causes(), [RedForced]);
+    }
+    *early_bits(&mut link) = DROP;
+    while link.average() >= 4.0 {
+        drop(link.arrive(1));
+    }
+    assert_eq!(link.waiting().len(), 3, "the first below max_th passes without a random draw");
+    assert_eq!(link.arrive(1).causes(), [RedEarly]);
+}
+
 // The average.
 
 #[test]
@@ -402,11 +428,99 @@ fn errors_name_the_parameter() {
     assert_eq!(RedParams { limit: 1_073_741_816, max_th: f64::INFINITY, ..eighths() }.validate(), Ok(()));
 }
 
-proptest! {
-    #![proptest_config(cases())]
+/// Those that the kernel's rules are for.
+fn as_linux() -> RedParams {
+    RedParams { linux: Linux::V6_12, w_q: 0.5, ..eighths() }
+}
 
+#[test]
+fn errors_name_what_linux_does_not_have() {
+    type Change = fn(&mut RedParams);
+    assert_eq!(as_linux().validate(), Ok(()));
+    let cases: [(&str, Change); 14] = [
+        ("gentle", |p| p.gentle = true),
+        ("wait", |p| p.wait = true),
+        ("independent", |p| p.independent = true),
+        ("ns2_compat", |p| p.ns2_compat = true),
+        ("byte_mode", |p| p.byte_mode = true),
+        ("idle_decay_only", |p| p.idle_decay_only = true),
+        ("w_q", |p| p.w_q = 1.0),
+        ("w_q", |p| p.w_q = 0.002),
+        ("w_q", |p| p.w_q = 0.5_f64.powi(31)),
+        ("max_p", |p| p.max_p = 0.0),
+        ("max_p", |p| p.max_p = 0.5_f64.powi(32).next_down()),
+        ("max_th", |p| p.max_th = f64::INFINITY),
+        // 2^30 halves of a byte.
+        ("max_th", |p| (p.max_th, p.mean_packet_size) = (1_048_576.0, 1024)),
+        ("w_q", |p| {
+            (p.min_th, p.max_th, p.mean_packet_size, p.w_q, p.mean_packet_time) =
+                (0.0, 1.0, 1, 0.5_f64.powi(30), Time::from_ms(1000));
+        }),
+    ];
+    for (name, change) in cases {
+        let mut params = as_linux();
+        change(&mut params);
+        assert_eq!(params.validate().unwrap_err().name, name);
+    }
+    let edges = RedParams {
+        max_th: 1_048_576.0_f64.next_down(),
+        mean_packet_size: 1024,
+        max_p: 0.5_f64.powi(32),
+        ..as_linux()
+    };
+    assert_eq!(edges.validate(), Ok(()));
+    assert_eq!(RedParams { ecn: true, max_p: 1.0, ..as_linux() }.validate(), Ok(()));
+}
+
+/// What is built on RED keeps to the paper's: the parameter is not one of theirs, and a structure that has it is refused.
+#[test]
+fn linux_is_of_red_alone() {
+    let mut params = AnyParams::of("choke").unwrap();
+    assert!(!params.set("red", "linux", ParamValue::Word("6.12")));
+    assert!(params.set("red", "gentle", ParamValue::Switch(true)));
+    let built_on = ChokeParams { red: as_linux(), ..ChokeParams::default() };
+    assert_eq!(built_on.validate().unwrap_err().name, "linux");
+    assert!(fairdrop::info("choke").unwrap().params.iter().all(|spec| spec.name != "linux"));
+    let red = fairdrop::info("red").unwrap();
+    assert!(
+        red.params.iter().any(|spec| spec.name == "linux") && red.shared().all(|spec| spec.name != "linux")
+    );
+    assert_eq!(red.shared().count() + 1, red.params.len());
+}
+
+/// Its average is of bytes, and a burst gives the number of packets alone.
+#[test]
+fn a_decision_without_a_queue_refuses_linux() {
+    assert_eq!(RedDecision::new(as_linux()).unwrap_err().name, "linux");
+}
+
+/// Other parameters while packets wait: the average begins anew, as the kernel's does; without `linux` it is kept.
+#[test]
+fn a_change_under_linux_starts_the_average_anew() {
+    for (from, to, kept) in
+        [(as_linux(), as_linux(), false), (eighths(), as_linux(), false), (eighths(), eighths(), true)]
+    {
+        let mut queue = Red::<u32, _>::new(from, vec![None; slots_for(100)]).unwrap();
+        let mut world = World::new(1);
+        for handle in 0..8 {
+            queue.enqueue(Packet::new(Meta::of_flow(1, 1000), world.now, handle), &mut world);
+        }
+        assert!(queue.average_packets().unwrap() > 4.0);
+        queue.change(to).unwrap();
+        assert_eq!(queue.average_packets().unwrap() > 0.0, kept);
+    }
+}
+
+properties! {
     #[test]
     fn red_agrees(red in red_params(), trace in events(5), seed in any::<u64>()) {
+        let result = compare(mixed(AnyParams::Red(red.clone()), seed), &mut Reference::new(Scheme::Red(red)), &trace);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    #[test]
+    fn linux_agrees(red in red_params_of_linux(), trace in timed_events(300), seed in any::<u64>()) {
+        let red = RedParams { linux: Linux::V6_12, ..red };
         let result = compare(mixed(AnyParams::Red(red.clone()), seed), &mut Reference::new(Scheme::Red(red)), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }

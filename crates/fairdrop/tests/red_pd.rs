@@ -8,7 +8,7 @@ use fairdrop_reference::compare::conservation::{InOrder, check_conservation, sam
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
 use fairdrop_reference::red_pd::RedPdModel;
 use fairdrop_reference::wall::{filled, wall};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -192,9 +192,7 @@ fn params() -> impl Strategy<Value = RedPdParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn red_pd_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         let result = compare(Bottleneck::new(AnyParams::RedPd(params.clone()), seed), &mut RedPdModel::new(params), &trace);

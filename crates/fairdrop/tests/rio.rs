@@ -7,7 +7,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Step};
 use fairdrop_reference::rio::RioModel;
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const DRAW: usize = Stream::EarlyDrop as usize;
@@ -151,9 +151,7 @@ fn run_red(red: RedParams, trace: &[Event], seed: u64) -> Vec<Step> {
     run(Bottleneck { meta: by_parity, ..Bottleneck::new(AnyParams::Red(red), seed) }, trace)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn rio_agrees(params in params(), trace in events(5), seed in any::<u64>()) {
         let result = compare(link_of(params.clone(), seed), &mut RioModel::new(params), &trace);

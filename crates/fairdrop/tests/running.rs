@@ -4,8 +4,8 @@ use fairdrop::{
     AnyDiscipline, AnyParams, CATALOGUE, ChangeError, Discipline, Heap, Meta, Packet, ParamValue, Peekable,
     Time,
 };
-use fairdrop_reference::cases;
 use fairdrop_reference::host::World;
+use fairdrop_reference::properties;
 use proptest::prelude::*;
 
 type Queue = AnyDiscipline<u32, Heap>;
@@ -85,9 +85,7 @@ impl<Q: Discipline<u32>> Host<Q> {
     }
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     /// What is seen leaves next, unless an arrival drops it first; with the head of a FIFO, looking changes nothing at all.
     #[test]
     fn what_is_seen_leaves_next(

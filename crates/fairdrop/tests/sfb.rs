@@ -8,7 +8,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
 use fairdrop_reference::sfb::SfbModel;
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -289,9 +289,7 @@ fn params() -> impl Strategy<Value = SfbParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn linux_agrees(params in params(), trace in classed_events(5, 300), seed in any::<u64>()) {
         let params = SfbParams { linux: Linux::V6_12, levels: 8, bins: 16, ..params };

@@ -9,7 +9,7 @@ use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::drr::{RoundRobin, hashed};
 use fairdrop_reference::host::Bottleneck;
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 fn sfq(params: &SfqParams) -> AnyParams {
@@ -67,9 +67,7 @@ fn the_hash_changes_on_time() {
     assert_eq!(Bottleneck::new(sfq(&never), 1).queue.deadline(), None);
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn sfq_agrees(params in sfq_params(), trace in classed_events(12, 300)) {
         let result = compare(Bottleneck::new(sfq(&params), 0), &mut RoundRobin::sfq(&params), &trace);

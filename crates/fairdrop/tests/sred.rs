@@ -3,10 +3,10 @@
 use fairdrop::DropCause::{Overflow, Sred as Zapped};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, Sred, SredParams, Stream, Time, Zombie};
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
+use fairdrop_reference::properties;
 use fairdrop_reference::sred::SredModel;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -160,9 +160,7 @@ fn params() -> impl Strategy<Value = SredParams> {
     )
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn sred_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
         let link = Bottleneck::new(AnyParams::Sred(params.clone()), seed);

@@ -9,7 +9,7 @@ use fairdrop::{
 };
 use fairdrop_reference::compare::by_name;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, Step};
-use fairdrop_reference::{cases, reach};
+use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
 const DRAW: usize = Stream::WardCoin as usize;
@@ -257,9 +257,7 @@ fn compare_ward(params: &WardParams, trace: &[Event], seed: u64) -> Result<Vec<D
     by_name::compare(&AnyParams::Ward(params.clone()), trace, seed)
 }
 
-proptest! {
-    #![proptest_config(cases())]
-
+properties! {
     #[test]
     fn ward_agrees(params in ward_params(), trace in events(5), seed in any::<u64>()) {
         let result = compare_ward(&params, &trace, seed);

@@ -23,6 +23,7 @@ STREAMS = (
     "sfb_coin",
     "dualpi2_coin",
     "service",
+    "count_down",
 )
 
 
@@ -35,6 +36,8 @@ def header(header: dict[str, Any]) -> Iterator[str]:
     yield f"L {header['limit']} {header['link_rate_bps']}"
     for flow, source, destination in header.get("hosts", []):
         yield f"H {flow} {source} {destination}"
+    if modes := header.get("burst_mode"):
+        yield " ".join(["B", str(len(modes)), *modes])
     yield " ".join(["I", str(len(header["internals"])), *header["internals"]])
     yield f"E {header['events']}"
 

@@ -1,6 +1,6 @@
 //! The CHOKe family: CHOKe with its variants, in hardware, gCHOKe, MLC(l), CHOKeW, WARD.
 
-use super::red::{EXACT, QUICK};
+use super::red::{BURSTS, EXACT, QUICK, SPACED};
 use super::{CLASSES, DOZEN, EVERY_ECN, GREEDY, GREEDY_CLASSES, LENGTHS, MS, case};
 use crate::script::Phase::{self, Drain, Load, Silence, Stall};
 use crate::{Case, Numbers};
@@ -19,6 +19,7 @@ const OVERLOAD: &[Phase] = &[
 pub(super) fn cases() -> Vec<Case> {
     [
         choke(),
+        bursts(),
         numbers_of_candidates(),
         places(),
         weighted(),
@@ -94,6 +95,26 @@ fn choke() -> Vec<Case> {
         .set(QUICK)
         .set(&[("choke.count_on_match", "true"), ("red.ns2_compat", "true"), ("red.max_p", "1")])
         .phases(OVERLOAD),
+    ]
+}
+
+fn bursts() -> Vec<Case> {
+    let source = "docs/reference/disciplines/choke.md";
+    let of = |name, text| case("choke", name, source, text).set(SPACED).phases(BURSTS);
+    vec![
+        of("burst-average-once", "Whether a burst is compared at all goes by the average at its first packet.")
+            .bursts(&["average_once"]),
+        of(
+            "burst-snapshot",
+            "Candidates are packets that waited as the burst began and still wait; without any, nothing is drawn.",
+        )
+        .set(&[("red.min_th", "1p")])
+        .bursts(&["snapshot"]),
+        of("burst-count-down", "A matched arrival takes nothing from the gap.").bursts(&["count_down"]),
+        of("burst-modes", "All three modes, with numbers that are refused in draws of candidates.")
+            .numbers(Numbers::Ends)
+            .flows(DOZEN)
+            .bursts(&["average_once", "snapshot", "count_down"]),
     ]
 }
 
@@ -225,6 +246,9 @@ fn hardware_forms() -> Vec<Case> {
             .set(&[("choke_hardware.schedule", "odd")]),
         of("linux-holes", "The ring of today's kernels: holes at its tail are drawn as well.")
             .set(&[("choke_hardware.addresses", "linux_holes")]),
+        of("linux-red", "As Linux 6.12: its ring, and RED with a whole average and a number drawn in advance.")
+            .set(&[("choke_hardware.addresses", "linux_6.12"), ("red.ecn", "true"), ("red.max_p", "0.4")])
+            .ecn(EVERY_ECN),
         of(
             "packet-bit",
             "The packet has the mark bit: it stays until its turn, counts, and is compared again.",

@@ -304,6 +304,9 @@ fn dualpi2() -> Vec<Case> {
             .set(&[("dualpi2.ecn", "false")])
             .ecn(EVERY_ECN),
         of("overflow", "A limit that both queues share.").limit(10).ecn(EVERY_ECN),
+        of("linux", "As Linux 7.3: a step beside the marks by coupling, both queues in turn by bytes, updates every 16 ms.")
+            .set(&[("dualpi2.linux", "7.3"), ("dualpi2.min_th", "5ms")])
+            .ecn(EVERY_ECN),
     ]
 }
 

@@ -4,27 +4,33 @@
 
 use fairdrop::info;
 
-use crate::{Case, Numbers};
+use crate::{Case, Numbers, Phase};
 
 /// A vector a line, in terms of others: discipline, name, random numbers, limit, rate of the link, whether the host ticks, the
-/// vector that has its stretches of time, the one that has its flows, lengths and fields, and the settings.
+/// vector that has its stretches of time (or these in words, see [`Phase::of_words`]), the one that has its flows, lengths and fields, and the settings.
 const FOUND: &str = include_str!("found.tsv");
+
+/// Vectors that were written by hand for forms that no search has found: lines as those, each with a description at its end.
+const DIRECTED: &str = include_str!("directed.tsv");
 
 const NOTICES: &str =
     "Found by a search: it notices wrong forms of the reference that the other vectors do not.";
 
 /// The vectors that are `known`, and those that were found, made of them and of each other.
 pub(super) fn and_found(mut known: Vec<Case>) -> Vec<Case> {
-    for line in FOUND.lines().filter(|line| !line.starts_with('#')) {
-        let found = case(line, &known).unwrap_or_else(|| panic!("found.tsv: {line:?}"));
+    for line in FOUND.lines().chain(DIRECTED.lines()).filter(|line| !line.starts_with('#')) {
+        let found =
+            case(line, &known).unwrap_or_else(|| panic!("a line of found.tsv or directed.tsv: {line:?}"));
         known.push(found);
     }
     known
 }
 
-fn case(line: &'static str, known: &[Case]) -> Option<Case> {
+/// The case of a line, in terms of those that are `known`.
+pub(super) fn case(line: &'static str, known: &[Case]) -> Option<Case> {
     let fields: Vec<&'static str> = line.split('\t').collect();
-    let &[discipline, name, numbers, limit, rate_bps, ticks, phases, mix, settings] = fields.as_slice()
+    let &[discipline, name, numbers, limit, rate_bps, ticks, phases, mix, settings, ref description @ ..] =
+        fields.as_slice()
     else {
         return None;
     };
@@ -32,11 +38,16 @@ fn case(line: &'static str, known: &[Case]) -> Option<Case> {
         let (discipline, name) = path.split_once('/')?;
         known.iter().find(|case| (case.discipline, case.name) == (discipline, name))
     };
-    let mix = of(mix)?;
+    // `red/basic=9000`: packets of the mix of that vector, all of this length.
+    let (mix, length) = mix.split_once('=').map_or((mix, None), |(mix, length)| (mix, Some(length)));
+    let mut mix = of(mix)?.clone();
+    if let Some(length) = length {
+        mix.mix.lengths = vec![(length.parse().ok()?, 1)];
+    }
     Some(Case {
         discipline,
         name,
-        description: NOTICES,
+        description: description.first().copied().unwrap_or(NOTICES),
         source: info(discipline)?.source,
         limit: limit.parse().ok()?,
         link_rate_bps: rate_bps.parse().ok()?,
@@ -48,9 +59,13 @@ fn case(line: &'static str, known: &[Case]) -> Option<Case> {
             "high" => Numbers::High,
             _ => return None,
         },
-        hosts: mix.hosts.clone(),
-        mix: mix.mix.clone(),
-        phases: of(phases)?.phases.clone(),
+        hosts: mix.hosts,
+        burst_mode: Vec::new(),
+        mix: mix.mix,
+        phases: match of(phases) {
+            Some(other) => other.phases.clone(),
+            None => phases.split(' ').map(Phase::of_words).collect::<Option<_>>()?,
+        },
         ticks: ticks.parse().ok()?,
     })
 }

@@ -7,10 +7,13 @@
 
 mod choke;
 mod delay;
+mod edges;
+mod exact;
 mod found;
 mod policed;
 mod red;
 mod rounds;
+mod ties;
 
 use fairdrop::{CATALOGUE, DisciplineInfo, Ecn};
 
@@ -19,11 +22,26 @@ use crate::{Case, Numbers};
 
 /// Every vector, by discipline. One without vectors of its own has those of `general`.
 pub fn all() -> Vec<Case> {
-    let own = [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat();
+    let own = [
+        red::cases(),
+        choke::cases(),
+        delay::cases(),
+        policed::cases(),
+        rounds::cases(),
+        edges::cases(),
+        exact::cases(),
+        ties::cases(),
+    ]
+    .concat();
     let without = CATALOGUE.iter().filter(|info| own.iter().all(|case| case.discipline != info.name));
     let more: Vec<_> = without.flat_map(general).collect();
     // Beside the general ones, which go to disciplines without any of their own.
     found::and_found([own, more, delay::fq_pie()].concat())
+}
+
+/// The case of a line of `found.tsv` or `directed.tsv`, in terms of those that are `known`, or of a line of `exact.tsv`.
+pub fn of_line(line: &'static str, known: &[Case]) -> Option<Case> {
+    found::case(line, known).or_else(|| exact::case(line))
 }
 
 /// What any discipline can be given, with its defaults.
@@ -88,6 +106,7 @@ fn case(
         settings: Vec::new(),
         numbers: Numbers::Uniform,
         hosts: Vec::new(),
+        burst_mode: Vec::new(),
         mix: Mix {
             flows: GREEDY.into(),
             lengths: vec![(1000, 1)],
@@ -131,6 +150,10 @@ impl Case {
 
     fn hosts(self, hosts: &[(u64, u64, u64)]) -> Self {
         Self { hosts: hosts.into(), ..self }
+    }
+
+    fn bursts(self, modes: &[&'static str]) -> Self {
+        Self { burst_mode: modes.into(), ..self }
     }
 
     fn lengths(mut self, lengths: &[(u32, u32)]) -> Self {

@@ -1,5 +1,5 @@
 //! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, BLACK, CARE,
-//! `FairDrop`, AHAB, COLLAR and its kin.
+//! `FairDrop`, `FairPolicer`, AHAB, COLLAR and its kin.
 
 use super::red::QUICK;
 use super::{EVERY_ECN, LENGTHS, MS, case};
@@ -25,6 +25,7 @@ pub(super) fn cases() -> Vec<Case> {
         black(),
         care(),
         fair_drop(),
+        fair_policer(),
         ahab(),
         collar(),
         collarw(),
@@ -33,6 +34,29 @@ pub(super) fn cases() -> Vec<Case> {
         collar_integer(),
     ]
     .concat()
+}
+
+fn fair_policer() -> Vec<Case> {
+    let of = |name, text| {
+        case("fair_policer", name, "IEEE INFOCOM 2021, from a description", text).lengths(LENGTHS)
+    };
+    vec![
+        of("basic", "Who occupies more tokens than are free gets none; turns set them free.")
+            .set(&[("fair_policer.depth", "12ms")]),
+        of("alpha", "A quarter of the free tokens, turns longer than packets, and a full buffer.")
+            .limit(4)
+            .set(&[
+                ("fair_policer.depth", "20ms"),
+                ("fair_policer.alpha", "0.25"),
+                ("fair_policer.turn", "1200B"),
+                ("fair_policer.fraction", "1"),
+            ]),
+        of("few-places", "Three flows may occupy tokens at a time; flows share counters.").set(&[
+            ("fair_policer.depth", "40ms"),
+            ("fair_policer.flows", "3"),
+            ("fair_policer.columns", "4"),
+        ]),
+    ]
 }
 
 fn sred() -> Vec<Case> {

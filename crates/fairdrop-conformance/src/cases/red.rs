@@ -3,7 +3,8 @@
 use fairdrop::Ecn;
 
 use super::{CLASSES, EVERY_ECN, LENGTHS, MS, case};
-use crate::script::Phase::{Burst, Drain, Load, Poll, Silence, Stall};
+use crate::script::Phase;
+use crate::script::Phase::{Burst, Bursts, Drain, Load, Poll, Silence, Stall};
 use crate::{Case, Numbers};
 
 /// Thresholds that traffic of a few hundred packets crosses again and again.
@@ -16,7 +17,8 @@ pub(super) const EXACT: &[(&str, &str)] =
 const FLOYD: &str = "Floyd, Jacobson 1993";
 
 pub(super) fn cases() -> Vec<Case> {
-    [droptail(), red(), red_idle(), red_switches(), fred(), rio(), memory()].concat()
+    [droptail(), red(), red_idle(), red_switches(), red_bursts(), red_linux(), fred(), rio(), memory()]
+        .concat()
 }
 
 fn droptail() -> Vec<Case> {
@@ -212,6 +214,25 @@ fn red_switches() -> Vec<Case> {
         .set(&[("red.min_th", "1p"), ("red.max_th", "6p"), ("red.w_q", "0.25"), ("red.max_p", "0.5")])
         .set(&[("red.ns2_compat", "true")]),
         of(
+            "ns2-compat-forced",
+            "ns-2 red.cc",
+            "The queue runs down to one packet while the average is above max_th. Forced drops do not use up the pass: the first \
+             packet after them is kept, without a random number.",
+        )
+        .set(&[("red.min_th", "2p"), ("red.max_th", "4p"), ("red.w_q", "0.125"), ("red.max_p", "1")])
+        .set(&[("red.ns2_compat", "true")])
+        .phases(&[
+            Burst { arrivals: 40 },
+            Drain,
+            Burst { arrivals: 20 },
+            Load { arrivals: 40, percent: 180 },
+            Drain,
+            Burst { arrivals: 30 },
+            Drain,
+            Burst { arrivals: 20 },
+            Drain,
+        ]),
+        of(
             "byte-mode",
             "Floyd, Jacobson 1993, section 4",
             "The probability before spacing is scaled with length / mean_packet_size, for packets longer and shorter.",
@@ -229,6 +250,75 @@ fn red_switches() -> Vec<Case> {
         .ecn(EVERY_ECN)
         .limit(16)
         .phases(&[Load { arrivals: 90, percent: 250 }, Stall { arrivals: 20 }, Drain, Load { arrivals: 30, percent: 150 }]),
+    ]
+}
+
+/// Bursts that fill the buffer, cross both thresholds and end in idle times.
+pub(super) const BURSTS: &[Phase] = &[
+    Bursts { bursts: 12, most: 12, percent: 170 },
+    Drain,
+    Silence { ns: 7 * MS + 300_000 },
+    Bursts { bursts: 4, most: 64, percent: 220 },
+    Drain,
+    Bursts { bursts: 14, most: 9, percent: 150 },
+    Drain,
+];
+
+/// The average moves slowly, and half of the spacings are above 16 packets.
+pub(super) const SPACED: &[(&str, &str)] =
+    &[("red.min_th", "3p"), ("red.max_th", "24p"), ("red.w_q", "0.25"), ("red.max_p", "0.25")];
+
+fn red_bursts() -> Vec<Case> {
+    let source = "docs/reference/disciplines/red.md";
+    let of = |name, text| case("red", name, source, text).set(SPACED).phases(BURSTS);
+    vec![
+        of(
+            "burst-average-once",
+            "The average moves with the first packet of a burst, and holds for all of them, which overflow where the average alone \
+             would force drops.",
+        )
+        .bursts(&["average_once"]),
+        of(
+            "burst-count-down",
+            "Early drops by a count-down: a gap of its own under a bound that is a power of two, which is raised as spacing raises the \
+             probability above it.",
+        )
+        .bursts(&["count_down"]),
+        of("burst-modes", "The average once a burst, and a count-down; packets are marked or dropped.")
+            .set(&[("red.ecn", "true"), ("red.gentle", "true")])
+            .ecn(EVERY_ECN)
+            .bursts(&["average_once", "count_down"]),
+    ]
+}
+
+fn red_linux() -> Vec<Case> {
+    let source = "Linux 6.12, include/net/red.h and net/sched/sch_red.c";
+    let of = |case_name, text| case("red", case_name, source, text).set(QUICK).set(&[("red.linux", "6.12")]);
+    vec![
+        of("linux", "As Linux 6.12: an average of whole 2^-3 bytes, a number drawn before the drop that it is for, marks.")
+            .set(&[("red.ecn", "true"), ("red.max_p", "0.4")])
+            .lengths(LENGTHS)
+            .ecn(EVERY_ECN)
+            .phases(&[Load { arrivals: 110, percent: 200 }, Drain, Load { arrivals: 60, percent: 220 }, Drain]),
+        of("linux-idle", "As Linux 6.12: idle times of many lengths shift the average by the table that tc makes.").phases(&[
+            Burst { arrivals: 25 },
+            Drain,
+            Silence { ns: 50_000 },
+            Burst { arrivals: 12 },
+            Drain,
+            Silence { ns: 2 * MS },
+            Burst { arrivals: 16 },
+            Drain,
+            Silence { ns: 120 * MS },
+            Burst { arrivals: 16 },
+            Drain,
+            Silence { ns: 400 * MS },
+            Burst { arrivals: 16 },
+            Drain,
+            Silence { ns: 5_000 * MS },
+            Burst { arrivals: 16 },
+            Drain,
+        ]),
     ]
 }
 

@@ -86,6 +86,19 @@ fn fq_codel() -> Vec<Case> {
                 Stall { arrivals: 15 },
                 Drain,
             ]),
+        of("linux-found-empty", "As Linux before March 2026: a queue that is found empty keeps the time at which its interval ends.")
+            .set(&[("codel.linux", "6.17"), ("codel.ecn", "false")])
+            .phases(&[
+                Load { arrivals: 40, percent: 150 },
+                Stall { arrivals: 15 },
+                Silence { ns: 20 * MS },
+                Stall { arrivals: 15 },
+                Silence { ns: 20 * MS },
+                Stall { arrivals: 15 },
+                Silence { ns: 20 * MS },
+                Stall { arrivals: 15 },
+                Drain,
+            ]),
     ]
 }
 
@@ -143,6 +156,13 @@ fn cake() -> Vec<Case> {
             .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.0625")])
             .ecn(EVERY_ECN)
             .phases(&[Burst { arrivals: 60 }, Load { arrivals: 90, percent: 300 }, Drain]),
+        of("linux", "As the kernel: turns rounded at random, roots of one step, a heap of queues that goes wrong.")
+            .limit(12)
+            .set(&[("cake.linux", "6.12"), ("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.0625")])
+            .flows(DOZEN)
+            .ecn(EVERY_ECN)
+            .hosts(hosts)
+            .phases(&[Burst { arrivals: 60 }, Load { arrivals: 150, percent: 300 }, Load { arrivals: 90, percent: 80 }, Drain]),
     ]
 }
 

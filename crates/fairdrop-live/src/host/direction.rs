@@ -221,7 +221,7 @@ impl<W: Watch> Direction<W> {
         let ip = ip.and_then(|ip| u16::try_from(ip).ok()).unwrap_or(NO_IP);
         self.notes[handle as usize] = Note { ip, protocol, left };
         self.groups[protocol as usize].arrived.add(meta.len);
-        self.link.arrive(at, meta, handle, || self.classifier.hosts());
+        offer_to(&mut self.link, at, meta, handle, &self.classifier);
     }
 
     /// Hands on due packets and frees the buffers of those gone. Once the ports take nothing more, the rest is dropped.
@@ -465,4 +465,9 @@ impl<W: Watch> Direction<W> {
         let named = Protocol::ALL.into_iter().map(|protocol| (protocol.name(), groups[protocol as usize]));
         named.filter(|(_, group)| group.arrived.packets > 0).collect()
     }
+}
+
+/// Of no type of watch, so that every discipline is compiled into this crate once.
+fn offer_to(link: &mut Link, at: Time, meta: Meta, handle: u32, classifier: &Classifier) {
+    link.arrive(at, meta, handle, || classifier.hosts());
 }

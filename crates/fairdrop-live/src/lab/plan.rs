@@ -38,6 +38,13 @@ pub fn refusals(scenario: &Scenario, congestion: &Congestion, available: &[Strin
             scenario.groups.len()
         ));
     }
+    for link in &scenario.links {
+        if let Some(bucket) = link.token_bucket {
+            let field = link.rate_field.replace("rate", "token_bucket");
+            let valid = "none: the links of a live run transmit";
+            refused.push(format!("{field} = {bucket} bytes cannot be carried out live; valid: {valid}"));
+        }
+    }
     for (number, group) in scenario.groups.iter().enumerate() {
         let mut refuse = |field: &str, value: &dyn std::fmt::Display, valid: &str| {
             refused.push(format!(
@@ -170,6 +177,19 @@ mod tests {
 
     fn scenario(groups: &str) -> Scenario {
         Scenario::parse(&format!("[queue]\n{groups}"), "test", &[]).unwrap()
+    }
+
+    #[test]
+    fn a_shaper_is_refused_by_name() {
+        let text = "[dumbbell]\ntoken_bucket = \"1600B\"\n[queue]\n[[groups]]\nname = \"c\"\ntransport = \"cbr\"\nrate = 1000\n";
+        let scenario = Scenario::parse(text, "test", &[]).unwrap();
+        let refused = refusals(&scenario, &Congestion::of(&scenario, &[]).unwrap(), &[]);
+        assert_eq!(
+            refused,
+            [
+                "dumbbell.token_bucket = 1600 bytes cannot be carried out live; valid: none: the links of a live run transmit"
+            ]
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ impl<T: Tracer> Engine<'_, T> {
     pub(super) fn on_deliver(&mut self, handle: u32) {
         let packet = self.packets.get(handle);
         match packet.role {
-            Role::Data | Role::Syn => self.receive(handle, self.now),
+            Role::Data | Role::Syn => self.receive(handle, packet, self.now),
             Role::Ack | Role::SynAck => {
                 let blocks = self.packets.blocks(handle);
                 let mut options = (None, None);
@@ -53,8 +53,7 @@ impl<T: Tracer> Engine<'_, T> {
     }
 
     /// The sink takes a packet at time `at`, which may lie ahead of `now`.
-    pub(super) fn receive(&mut self, handle: u32, at: Time) {
-        let packet = self.packets.get(handle);
+    pub(super) fn receive(&mut self, handle: u32, packet: InFlight, at: Time) {
         let measured = self.is_within(at);
         let mut sent = None;
         if packet.role == Role::Data && self.has_options(packet.group) {
@@ -188,9 +187,9 @@ impl<T: Tracer> Engine<'_, T> {
     pub(super) fn depart(&mut self, handle: u32, Heading { flow, group, len, backward }: Heading, at: Time) {
         #[cfg(test)]
         self.departed.push((at, self.packets.get(handle)));
-        match self.flows.access(flow, group, backward, false).carry(at, u32::from(len)) {
+        let (link, lane) = self.flows.access(flow, group, backward);
+        match link.carry(at, u32::from(len)) {
             Some(there) => {
-                let lane = self.flows.lane(group, backward, false);
                 self.events.push_in(lane, there, Kind::Arrive, handle);
             }
             None => {

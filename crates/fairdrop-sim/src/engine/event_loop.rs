@@ -67,7 +67,7 @@ impl<T: Tracer> Engine<'_, T> {
     pub(super) fn handle(&mut self, kind: Kind, entity: u32, control: &Control) {
         match kind {
             Kind::Sent => self.on_sent(entity),
-            Kind::Arrive => self.on_arrive(entity, self.packets.get(entity)),
+            Kind::Arrive => self.on_arrive(Some(entity), self.packets.get(entity)),
             Kind::Source => self.on_source(entity),
             Kind::Deliver => self.on_deliver(entity),
             Kind::Timer => self.on_timer(entity),

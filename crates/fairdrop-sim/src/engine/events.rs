@@ -7,7 +7,7 @@
 //! - Timers, of which there is one for each flow, wait in a calendar until their slot of some milliseconds comes.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use crate::prefetch::{BATCH, prefetch, prefetch_behind};
 use fairdrop::Time;
@@ -116,10 +116,88 @@ impl Lane {
     }
 }
 
+/// Keys in their order.
+#[derive(Debug, Default)]
+struct KeyRing {
+    /// As many as a power of two, or none.
+    slots: Box<[u128]>,
+    /// Keys taken out so far, and keys put in: their places modulo the slots.
+    taken: usize,
+    put: usize,
+}
+
+impl KeyRing {
+    fn len(&self) -> usize {
+        self.put.wrapping_sub(self.taken)
+    }
+
+    #[inline(always)]
+    fn place(&self, number: usize) -> usize {
+        number & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Puts `key` at the end, if there is room.
+    #[inline(always)]
+    fn push(&mut self, key: u128) -> bool {
+        let place = self.place(self.put);
+        if self.len() < self.slots.len()
+            && let Some(slot) = self.slots.get_mut(place)
+        {
+            *slot = key;
+            prefetch_behind(slot, FURTHER / 2);
+            self.put = self.put.wrapping_add(1);
+            return true;
+        }
+        false
+    }
+
+    /// Takes the first.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<u128> {
+        if self.taken == self.put {
+            return None;
+        }
+        let first = self.slots.get(self.place(self.taken)).copied();
+        self.taken = self.taken.wrapping_add(1);
+        first
+    }
+
+    fn get(&self, index: usize) -> Option<u128> {
+        self.slots.get(self.place(self.taken.wrapping_add(index))).copied()
+    }
+
+    /// Puts `key` before the one at `index`.
+    fn insert(&mut self, index: usize, key: u128) {
+        while !self.push(key) {
+            self.grow();
+        }
+        for at in (index + 1..self.len()).rev() {
+            let [before, place] = [at - 1, at].map(|at| self.place(self.taken.wrapping_add(at)));
+            self.slots.swap(before, place);
+        }
+    }
+
+    /// Doubles the slots.
+    #[cold]
+    fn grow(&mut self) {
+        let len = self.len();
+        let mut slots: Vec<u128> = (0..len).filter_map(|index| self.get(index)).collect();
+        slots.resize((2 * self.slots.len()).max(SOON), 0);
+        *self = Self { slots: slots.into(), taken: 0, put: len };
+    }
+
+    /// The first of them, up to the end of the storage.
+    fn first_piece(&self) -> &[u128] {
+        let start = self.place(self.taken);
+        let end = self.slots.len().min(start + self.len());
+        self.slots.get(start..end).unwrap_or(&[])
+    }
+}
+
 /// Events of one ring behind its first, which is pending.
 #[derive(Debug, Default)]
 struct Waiting {
-    ring: VecDeque<u128>,
+    ring: KeyRing,
     /// The last key.
     last: u128,
     /// Whether the first is pending.
@@ -132,7 +210,8 @@ impl Waiting {
     /// Puts `key` before some of the last, if it belongs there.
     fn put_near_end(&mut self, key: u128) -> bool {
         let len = self.ring.len();
-        let after = self.ring.iter().rev().take(NEAR).position(|&other| other < key);
+        let after =
+            (0..len.min(NEAR)).find(|after| self.ring.get(len - 1 - after).is_some_and(|other| other < key));
         if let Some(after) = after {
             self.ring.insert(len - after, key);
         }
@@ -337,6 +416,19 @@ impl Events {
     /// An event of a lane whose first is pending.
     #[inline(never)]
     fn follow(&mut self, lane: u32, key: u128) {
+        // Nearly always behind the last of the first ring, which has room.
+        if let Some(waiting) = self.lanes.get_mut(lane as usize)
+            && key > waiting.last
+            && waiting.ring.push(key)
+        {
+            waiting.last = key;
+            return;
+        }
+        self.follow_elsewhere(lane, key);
+    }
+
+    #[inline(never)]
+    fn follow_elsewhere(&mut self, lane: u32, key: u128) {
         let mut key = key;
         for waiting in &mut self.lanes[lane as usize..(lane + RINGS) as usize] {
             if !waiting.started {
@@ -346,8 +438,9 @@ impl Events {
             }
             if key > waiting.last {
                 waiting.last = key;
-                waiting.ring.push_back(key);
-                waiting.ring.back().into_iter().for_each(|last| prefetch_behind(last, FURTHER / 2));
+                while !waiting.ring.push(key) {
+                    waiting.ring.grow();
+                }
                 return;
             }
             // The number of the ring is in the key.
@@ -371,23 +464,15 @@ impl Events {
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, Kind, u32)> {
         let key = loop {
-            if self.len == 0 {
-                self.refill();
-            }
-            if self.len > 0
-                && let key = self.soon[self.len - 1]
+            let last = self.len.wrapping_sub(1);
+            if let Some(&key) = self.soon.get(last)
                 && ((key >> TIME_SHIFT) as u64) < self.calendar.next.ns()
             {
-                self.len -= 1;
+                self.len = last;
                 break key;
             }
-            if self.calendar.next == Time::NEVER {
+            if !self.look_further() {
                 return None;
-            }
-            // Whatever was left of the slot before would be first.
-            self.calendar.open(&mut self.open_slot);
-            if let Some(first) = self.open_slot.pop() {
-                self.insert(first);
             }
         };
         let lane = (key >> LOW_BITS) as u32 & OPEN_SLOT;
@@ -399,6 +484,26 @@ impl Events {
         }
         let (kind, entity) = named(key);
         Some((Time::from_ns((key >> TIME_SHIFT) as u64), kind, entity))
+    }
+
+    /// No event comes soon, or the calendar's next slot comes before it: takes from the others. Returns whether there are any.
+    #[inline(never)]
+    fn look_further(&mut self) -> bool {
+        if self.len == 0 {
+            self.refill();
+            if self.len > 0 {
+                return true;
+            }
+        }
+        if self.calendar.next == Time::NEVER {
+            return false;
+        }
+        // Whatever was left of the slot before would be first.
+        self.calendar.open(&mut self.open_slot);
+        if let Some(first) = self.open_slot.pop() {
+            self.insert(first);
+        }
+        true
     }
 
     /// When the next event is, where none is far: of timers there are none.
@@ -436,7 +541,7 @@ impl Events {
             let entities = |end: usize| self.open_slot[end.saturating_sub(BATCH)..end].iter().map(entity);
             return Some((named(*last).0, ends.map(entities)));
         }
-        let keys = self.lanes.get((self.lane as usize).wrapping_sub(1))?.ring.as_slices().0;
+        let keys = self.lanes.get((self.lane as usize).wrapping_sub(1))?.ring.first_piece();
         let further = keys.get(FURTHER..FURTHER + BATCH)?;
         further.iter().step_by(LINE / size_of::<u128>()).for_each(prefetch);
         let entities = |place| keys[place..place + BATCH].iter().map(entity);
@@ -450,7 +555,7 @@ impl Events {
             return self.open_slot.pop();
         }
         let waiting = &mut self.lanes[lane as usize - 1];
-        let next = waiting.ring.pop_front();
+        let next = waiting.ring.pop();
         waiting.taken = waiting.taken.wrapping_add(1);
         waiting.started = next.is_some();
         next
@@ -469,13 +574,19 @@ impl Events {
     /// Puts `key` among those that come soon, of which there are less than [`SOON`].
     #[inline(always)]
     fn put(&mut self, key: u128) {
-        let mut at = self.len;
+        let Some((mut place, before)) = self.soon.get_mut(..=self.len).and_then(<[u128]>::split_last_mut)
+        else {
+            return;
+        };
         self.len += 1;
-        while at > 0 && self.soon[at - 1] < key {
-            self.soon[at] = self.soon[at - 1];
-            at -= 1;
+        for other in before.iter_mut().rev() {
+            if *other >= key {
+                break;
+            }
+            *place = *other;
+            place = other;
         }
-        self.soon[at] = key;
+        *place = key;
     }
 
     #[inline(never)]

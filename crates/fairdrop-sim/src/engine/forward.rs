@@ -3,6 +3,7 @@
 use super::Engine;
 use super::conservation::Fate;
 use super::events::{Kind, Lane};
+use super::flows::AtHost;
 use super::links::LinkState;
 use super::packets::InFlight;
 use super::stray::Place;
@@ -19,14 +20,21 @@ struct Seen {
 }
 
 impl<T: Tracer> Engine<'_, T> {
-    /// A packet reaches the next link of its path. It is given as well, so that one just made is not read back.
+    /// A packet reaches the next link of its path: one under way, with its handle, or one that comes from an open-loop source,
+    /// which is under way only if the queue takes it.
     #[inline(always)]
-    pub(super) fn on_arrive(&mut self, handle: u32, packet: InFlight) {
+    pub(super) fn on_arrive(&mut self, under_way: Option<u32>, mut packet: InFlight) {
         let path = self.flows.path(packet.group, packet.role.is_backward());
         let link = path[usize::from(packet.hop)] as u32;
         let InFlight { flow, group, class, .. } = packet;
-        let seen = Seen { flow, group, class };
-        let seen = if self.flows.changes_looks() { self.change_looks(handle) } else { seen };
+        let mut seen = Seen { flow, group, class };
+        if self.flows.changes_looks() {
+            (packet.class, seen) = self.change_looks(packet);
+            if let Some(handle) = under_way {
+                self.packets.get_mut(handle).class = packet.class;
+            }
+        }
+        let handle = under_way.unwrap_or_else(|| self.packets.next());
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
                 if T::ON {
@@ -43,6 +51,9 @@ impl<T: Tracer> Engine<'_, T> {
                     port.prefetch_ends();
                     self.watch_timer(link);
                 }
+                if under_way.is_none() && !self.was_refused(handle) {
+                    self.add_packet(packet);
+                }
                 if let Some(done) = done {
                     self.begin_to_send(done, link);
                 }
@@ -50,30 +61,54 @@ impl<T: Tracer> Engine<'_, T> {
             }
             LinkState::Plain(plain) => {
                 let there = plain.carry(self.now, u32::from(packet.len));
+                if under_way.is_none() {
+                    self.add_packet(packet);
+                }
                 self.leave_plain(link, handle, there);
             }
         }
     }
 
-    /// What queues take a packet that arrives for, where that may change on its way.
+    /// What queues take a packet that arrives for, where that may change on its way, after the class that it has from now on.
     #[cold]
     #[inline(never)]
-    fn change_looks(&mut self, handle: u32) -> Seen {
-        let InFlight { flow, group, len, mut class, hop, role, .. } = self.packets.get(handle);
+    fn change_looks(&mut self, packet: InFlight) -> (u8, Seen) {
+        let InFlight { flow, group, len, mut class, hop, role, .. } = packet;
         if hop == 0 && !role.is_backward() {
             class = self.flows.mark(flow, self.now, u32::from(len), class);
-            self.packets.get_mut(handle).class = class;
         }
         let (flow, group) = self.flows.seen_as(flow, group);
-        Seen { flow, group, class }
+        (class, Seen { flow, group, class })
+    }
+
+    /// Whether the queue has dropped a packet that was to be under way as `handle`.
+    #[inline(always)]
+    fn was_refused(&mut self, handle: u32) -> bool {
+        let refused = match self.lost.last() {
+            None => false,
+            Some(&last) if last == handle => self.lost.pop().is_some(),
+            Some(_) => self.take_from_lost(handle),
+        };
+        if refused {
+            self.conservation.enter();
+            self.conservation.leave(Fate::Dropped);
+        }
+        refused
+    }
+
+    #[inline(never)]
+    fn take_from_lost(&mut self, handle: u32) -> bool {
+        let at = self.lost.iter().position(|&lost| lost == handle);
+        at.map(|at| self.lost.remove(at)).is_some()
     }
 
     /// A packet comes to the end of a plain link at `there`, unless the link's buffer was full.
     #[inline(never)]
     fn leave_plain(&mut self, link: u32, handle: u32, there: Option<Time>) {
         if let Some(there) = there {
-            self.packets.get_mut(handle).hop += 1;
-            self.onward(link, handle, there);
+            let mut packet = self.packets.get(handle);
+            packet.hop += 1;
+            self.onward(link, handle, packet, there);
         } else {
             self.stray.add(Place::Link(link), self.packets.get(handle).group, 1);
             self.remove_packet(handle, Fate::Stray);
@@ -97,13 +132,18 @@ impl<T: Tracer> Engine<'_, T> {
             None => self.watch_timer(link),
         }
         self.free_lost();
-        if let Some(Packet { meta, handle, .. }) = sent {
-            let packet = self.packets.get_mut(handle);
-            packet.hop += 1;
-            packet.label = meta.label;
-            packet.ecn = meta.ecn;
-            self.onward(link, handle, self.now.after(delay));
+        if let Some(sent) = sent {
+            self.propagate(link, &sent, delay);
         }
+    }
+
+    #[inline(always)]
+    fn propagate(&mut self, link: u32, Packet { meta, handle, .. }: &Packet<u32>, delay: Time) {
+        let mut packet = self.packets.get(*handle);
+        packet.hop += 1;
+        packet.label = meta.label;
+        packet.ecn = meta.ecn;
+        self.onward(link, *handle, packet, self.now.after(delay));
     }
 
     /// The transmitter of `link` will be done at `done`, by the link's rate.
@@ -130,10 +170,14 @@ impl<T: Tracer> Engine<'_, T> {
         self.watch_timer(link);
     }
 
-    /// A link that was idle begins to send.
+    /// A link that was idle begins to send. Behind a shaper the packet has left.
     #[inline(never)]
     fn begin_to_send(&mut self, done: Time, link: u32) {
         self.schedule_sent(done, link);
+        let (port, delay) = self.links.port(link);
+        if let Some(passed) = port.passed() {
+            self.propagate(link, &passed, delay);
+        }
     }
 
     /// Schedules the next call that the discipline on `link` wants, unless one is pending that comes as early.
@@ -166,9 +210,9 @@ impl<T: Tracer> Engine<'_, T> {
 
     /// Takes a packet, which leaves `link` at `at`, to its next link or its host, unless `link` loses it.
     #[inline(always)]
-    fn onward(&mut self, link: u32, handle: u32, at: Time) {
-        let packet = self.packets.get(handle);
+    fn onward(&mut self, link: u32, handle: u32, packet: InFlight, at: Time) {
         if self.losses.is_some() {
+            self.packets.advance(handle, packet);
             let group = usize::from(packet.group);
             if self.losses.loses(link, group, u32::from(packet.len)) {
                 self.remove_packet(handle, Fate::LinkLoss);
@@ -178,7 +222,7 @@ impl<T: Tracer> Engine<'_, T> {
                 return;
             }
         }
-        self.further(link, handle, at);
+        self.further(link, handle, packet, at);
     }
 
     /// An impaired link decides when a packet arrives, and whether twice. Returns whether it does.
@@ -214,35 +258,32 @@ impl<T: Tracer> Engine<'_, T> {
         let packet = self.packets.get(handle);
         let path = self.flows.path(packet.group, packet.role.is_backward());
         let link = path[usize::from(packet.hop) - 1] as u32;
-        self.further(link, handle, self.now);
+        self.further(link, handle, packet, self.now);
     }
 
     /// A packet reaches the end of `link` at `at`.
     #[inline(always)]
-    fn further(&mut self, link: u32, handle: u32, at: Time) {
-        let packet = self.packets.get(handle);
-        let backward = packet.role.is_backward();
-        if !self.flows.is_host(packet.group, backward, packet.hop) {
-            self.events.push_in(Lane::new(link), at, Kind::Arrive, handle);
-            return;
-        }
-        let there =
-            self.flows.access(packet.flow, packet.group, backward, true).carry(at, u32::from(packet.len));
-        let Some(there) = there else {
-            let place = Place::Host { group: packet.group, backward, last: true };
-            self.stray.add(place, packet.group, 1);
-            self.remove_packet(handle, Fate::Stray);
-            return;
-        };
-        // A receiver without timers depends on nothing but the order of its packets, which is that of this call.
-        if self.flows.takes_at_once(packet.group) {
-            self.flows.take(packet.flow, u32::from(packet.len), packet.group, self.is_within(there));
-            self.remove_packet(handle, Fate::Delivered);
-        } else if !backward && !self.flows.delays_acks(packet.group) {
-            self.receive(handle, there);
-        } else {
-            let lane = self.flows.lane(packet.group, backward, true);
-            self.events.push_in(lane, there, Kind::Deliver, handle);
+    fn further(&mut self, link: u32, handle: u32, packet: InFlight, at: Time) {
+        let (from, to) = (self.scenario.warm_up, self.scenario.duration);
+        match self.flows.arrive_at_host(packet, at, |there| there >= from && there < to) {
+            AtHost::NotYet => {
+                self.packets.advance(handle, packet);
+                self.events.push_in(Lane::new(link), at, Kind::Arrive, handle);
+            }
+            AtHost::Taken => self.remove_packet(handle, Fate::Delivered),
+            AtHost::Received(there) => {
+                self.packets.advance(handle, packet);
+                self.receive(handle, packet, there);
+            }
+            AtHost::Delivered(there, lane) => {
+                self.packets.advance(handle, packet);
+                self.events.push_in(lane, there, Kind::Deliver, handle);
+            }
+            AtHost::Lost => {
+                let (group, backward) = (packet.group, packet.role.is_backward());
+                self.stray.add(Place::Host { group, backward, last: true }, group, 1);
+                self.remove_packet(handle, Fate::Stray);
+            }
         }
     }
 }

@@ -73,7 +73,11 @@ impl<T: Tracer> Links<T> {
             };
             let (config, tracer) = ((queue, link.rate_bps), tracer(index));
             let port = Port::new(config, (pace, sizes), meter, tracer, seed, index as u32)?;
-            let port = Box::new(port.with_hosts(hosts_on(scenario, index)));
+            let port = port.with_hosts(hosts_on(scenario, index));
+            let port = Box::new(match link.token_bucket {
+                Some(bucket) => port.shaped(bucket),
+                None => port,
+            });
             Ok(LinkState::Port { port, delay })
         };
         let mut links = Vec::new();

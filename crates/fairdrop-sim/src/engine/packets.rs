@@ -100,8 +100,9 @@ const PAGE: u32 = 128;
 #[derive(Debug, Default)]
 pub struct Packets {
     slots: Vec<InFlight>,
-    /// The slot to give out next, unless it begins a page: then another page is needed first.
+    /// The slot to give out next, unless it is the end of the page: then another page is needed first.
     next: u32,
+    page_end: u32,
     /// By page, slots that are in use or were not given out since the page was taken.
     left: Vec<u32>,
     free_pages: Vec<u32>,
@@ -115,10 +116,7 @@ pub struct Packets {
 impl Packets {
     #[inline]
     pub fn add(&mut self, packet: InFlight) -> u32 {
-        if self.next.is_multiple_of(PAGE) {
-            self.next = self.page() * PAGE;
-        }
-        let handle = self.next;
+        let handle = self.next();
         let slot = &mut self.slots[handle as usize];
         *slot = packet;
         prefetch_behind(slot, 16);
@@ -127,16 +125,26 @@ impl Packets {
         handle
     }
 
-    /// A free page, which is free no longer.
+    /// The handle of the packet that is added next.
+    #[inline]
+    pub fn next(&mut self) -> u32 {
+        if self.next == self.page_end {
+            self.begin_page();
+        }
+        self.next
+    }
+
+    /// Goes on with a free page, which is free no longer.
     #[inline(never)]
-    fn page(&mut self) -> u32 {
+    fn begin_page(&mut self) {
         let page = self.free_pages.pop().unwrap_or_else(|| {
             self.slots.resize(self.slots.len() + PAGE as usize, InFlight::new(0, 0, 0, 0, Role::Data));
             self.left.push(0);
             self.left.len() as u32 - 1
         });
         self.left[page as usize] = PAGE;
-        page
+        self.next = page * PAGE;
+        self.page_end = self.next + PAGE;
     }
 
     /// Whose it was.
@@ -201,6 +209,15 @@ impl Packets {
     #[inline]
     pub fn get(&self, handle: u32) -> InFlight {
         self.slots[handle as usize]
+    }
+
+    /// Writes what changed of a packet at a link.
+    #[inline]
+    pub fn advance(&mut self, handle: u32, InFlight { hop, label, ecn, .. }: InFlight) {
+        let packet = &mut self.slots[handle as usize];
+        packet.hop = hop;
+        packet.label = label;
+        packet.ecn = ecn;
     }
 
     /// Prefetches a packet.

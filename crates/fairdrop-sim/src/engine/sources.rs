@@ -12,10 +12,8 @@ impl<T: Tracer> Engine<'_, T> {
     /// The packet of an open-loop source that was on its own link reaches the first shared one.
     #[inline]
     pub(super) fn on_source(&mut self, flow: u32) {
-        let packet = self.flows.packet_of_source(flow);
-        let next = self.flows.next_of_source(flow);
-        let handle = self.add_packet(packet);
-        self.on_arrive(handle, packet);
+        let (packet, next) = self.flows.take_from_source(flow);
+        self.on_arrive(None, packet);
         self.schedule_source(flow, next);
     }
 

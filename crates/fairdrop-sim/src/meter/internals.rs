@@ -47,7 +47,8 @@ impl Internals {
     /// The values have been what they are since the last call, and may change at `now`.
     #[inline(always)]
     pub fn hold(&mut self, now: Time, discipline: &impl Shows) {
-        let span = now.since(self.since).ns() as f64;
+        // Signed, which one instruction converts.
+        let span = now.since(self.since).ns() as i64 as f64;
         self.since = now;
         let mut values = self.values.iter_mut();
         discipline.internals(|_, value| {

@@ -261,6 +261,7 @@ fn dumbbell_links(
         queue,
         rate_schedule,
         trace: None,
+        token_bucket: None,
         loss: section.number_or_zero(loss),
         impairments: None,
     };
@@ -269,6 +270,7 @@ fn dumbbell_links(
         link("return", RIGHT, LEFT, back, Vec::new(), "loss_back"),
     ];
     links[0].impairments = impairments;
+    links[0].token_bucket = token_bucket(section);
     put_trace(&mut links[0], trace);
     (links, access(section, (LEFT.into(), RIGHT.into())))
 }
@@ -277,6 +279,11 @@ fn dumbbell_links(
 fn way_back_bps(section: &Section, trace: Option<&LinkTrace>) -> u64 {
     let given = trace.is_none() || section.is_set("rate");
     trace.filter(|_| !given).map_or_else(|| section.number_or_zero("rate") as u64, LinkTrace::rate_bps)
+}
+
+/// Size of the token bucket of the direction with the queue.
+fn token_bucket(section: &Section) -> Option<u32> {
+    section.is_set("token_bucket").then(|| section.number_or_zero("token_bucket") as u32)
 }
 
 /// The trace takes the place of the link's rate.
@@ -309,9 +316,11 @@ fn graph(node: &Node, extensions: &Extensions, report: &mut Report) -> Vec<Link>
             report.add(section.origin("name"), &section.path("name"), &name, valid);
         }
         let rate_schedule = section.rate_steps("rate_schedule");
-        if !rate_schedule.is_empty() && queue == LinkQueue::Plain {
-            let what = format!("{} is on a link without a queue", section.path("rate_schedule"));
-            report.add(section.origin("rate_schedule"), "", &what, "with queue = true or a table");
+        for field in ["rate_schedule", "token_bucket"] {
+            if section.is_set(field) && queue == LinkQueue::Plain {
+                let what = format!("{} is on a link without a queue", section.path(field));
+                report.add(section.origin(field), "", &what, "with queue = true or a table");
+            }
         }
         if !section.is_set("trace") {
             section.require("rate", LINK, report);
@@ -327,6 +336,7 @@ fn graph(node: &Node, extensions: &Extensions, report: &mut Report) -> Vec<Link>
             queue: LinkQueue::Plain,
             rate_schedule: Vec::new(),
             trace: None,
+            token_bucket: None,
             loss: section.number_or_zero("loss_back"),
             impairments: None,
         };
@@ -334,6 +344,7 @@ fn graph(node: &Node, extensions: &Extensions, report: &mut Report) -> Vec<Link>
         let impairments = read_impairments(Some(item), &path, report);
         let mut link = Link { name, from, to, queue, rate_schedule, loss, impairments, ..back.clone() };
         put_trace(&mut link, trace);
+        link.token_bucket = token_bucket(&section);
         links.push(link);
         if section.switch("one_way") == Some(false) {
             links.push(back);

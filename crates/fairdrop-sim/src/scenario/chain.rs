@@ -37,6 +37,7 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report) -> Vec
             queue,
             rate_schedule: Vec::new(),
             trace: None,
+            token_bucket: None,
             loss,
             impairments: None,
         };

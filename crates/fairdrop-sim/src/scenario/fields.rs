@@ -100,6 +100,7 @@ pub const DUMBBELL: &[FieldSpec] = &[
     field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
     field("both_ways", "", SWITCH, Some("false"), BOTH_WAYS),
     field("rate_schedule", "", FieldKind::RateSteps, Some(""), RATE_SCHEDULE),
+    field("token_bucket", "bytes", BUCKET_BYTES, Some(""), TOKEN_BUCKET).cited("Linux: sch_htb.c"),
     field("loss", "", LOSS_RANGE, Some("0"), LOSS),
     field("loss_back", "", LOSS_RANGE, Some("0"), LOSS_BACK),
 ];
@@ -114,6 +115,10 @@ const LOSS: &str =
     "Probability with which a packet is lost behind the transmitter, independently of all others.";
 const LOSS_BACK: &str = "The same on the way back.";
 const BOTH_WAYS: &str = "The way back has the discipline, too; otherwise a FIFO of 1000 packets.";
+const BUCKET_BYTES: FieldKind = FieldKind::Param(Kind::Bytes(0, 1 << 30));
+const TOKEN_BUCKET: &str = "Size of the token bucket of a shaper in place of the transmitter, in the direction with the queue: a packet leaves when \
+                            it is taken from the queue, and the next one when its tokens are there. When left out packets leave when \
+                            their transmission ends.";
 const RATE_SCHEDULE: &str = "Later rates of the direction with the queue, each with the time that it begins.";
 
 /// `[chain]`: the short form of links in a row, between routers R1, R2, ...
@@ -184,6 +189,7 @@ pub const LINK: &[FieldSpec] = &[
         "true: the discipline of [queue], which compare exchanges; a table like [queue]: its own; false: a FIFO of 1000 packets.",
     ),
     field("rate_schedule", "", FieldKind::RateSteps, Some(""), RATE_SCHEDULE),
+    field("token_bucket", "bytes", BUCKET_BYTES, Some(""), TOKEN_BUCKET).cited("Linux: sch_htb.c"),
     field("loss", "", LOSS_RANGE, Some("0"), LOSS),
     field("loss_back", "", LOSS_RANGE, Some("0"), LOSS_BACK),
 ];

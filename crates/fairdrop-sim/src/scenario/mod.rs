@@ -113,6 +113,8 @@ pub struct Link {
     pub rate_schedule: Vec<(Time, u64)>,
     /// Delivery chances in place of the rate. Only links with a discipline have some.
     pub trace: Option<LinkTrace>,
+    /// Size in bytes of the token bucket of a shaper in place of a transmitter. Only links with a discipline have one.
+    pub token_bucket: Option<u32>,
     /// Probability with which it loses a packet that it carries.
     pub loss: f64,
     /// What it does to packets beside that.

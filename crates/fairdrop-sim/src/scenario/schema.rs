@@ -194,6 +194,32 @@ fn described(field: &FieldSpec) -> Json {
 impl Scenario {
     /// The scenario after defaults and settings, SI units.
     pub fn to_json(&self) -> Json {
+        self.json_with(&self.queue.to_json())
+    }
+
+    /// Everything that decides its runs beside the seed and the contents of [`Scenario::files`]: [`Scenario::to_json`]
+    /// without names, and without the parameters of disciplines that it does not run.
+    pub fn deciding_json(&self) -> Json {
+        let mut json = self.json_with(&self.queue.read_to_json());
+        if let Json::Object(fields) = &mut json {
+            fields.retain(|name, _| !["name", "title", "seed"].contains(&name.as_str()));
+        }
+        json
+    }
+
+    /// Files that its groups and links read, as the scenario names them, relative to its own folder.
+    pub fn files(&self) -> Vec<String> {
+        let traces = self.links.iter().filter_map(|link| link.trace.as_ref()).map(|trace| trace.file.clone());
+        let mut found: Vec<_> = traces.collect();
+        for group in &self.groups {
+            add_files(&group.transport.to_json(), &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn json_with(&self, queue: &Json) -> Json {
         let mut json = json!({
             "name": self.name,
             "title": self.title,
@@ -203,7 +229,7 @@ impl Scenario {
             "sample_s": self.sample.map(Time::seconds),
             "positions_s": self.positions.map(Time::seconds),
             "windows": self.windows.iter().map(|&group| &self.groups[group].name).collect::<Vec<_>>(),
-            "queue": self.queue.to_json(),
+            "queue": queue,
             "links": self.links.iter().map(link_json).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|group| self.group_json(group)).collect::<Vec<_>>(),
         });
@@ -258,6 +284,16 @@ impl Scenario {
     }
 }
 
+/// The fields `file` of the settings of a transport, at any depth.
+fn add_files(settings: &Json, found: &mut Vec<String>) {
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        match value {
+            Json::String(file) if name == "file" => found.push(file.clone()),
+            inner => add_files(inner, found),
+        }
+    }
+}
+
 fn link_json(link: &Link) -> Json {
     let queue = match &link.queue {
         LinkQueue::Plain => json!("plain"),
@@ -272,6 +308,9 @@ fn link_json(link: &Link) -> Json {
     });
     if let Some(trace) = &link.trace {
         json["trace"] = json!(trace.file);
+    }
+    if let Some(bucket) = link.token_bucket {
+        json["token_bucket"] = json!(bucket);
     }
     if let Some(impairments) = &link.impairments {
         json["impairments"] = impairments_json(impairments);

@@ -26,9 +26,11 @@ impl LinkTrace {
             let what = format!("{path} is on a link without a queue");
             report.add(section.origin("trace"), "", &what, "with queue = true or a table");
         }
-        if section.is_set("rate_schedule") {
-            let what = format!("{path} and {} exclude each other", section.path("rate_schedule"));
-            report.add(section.origin("rate_schedule"), "", &what, "one of the two");
+        for field in ["rate_schedule", "token_bucket"] {
+            if section.is_set(field) {
+                let what = format!("{path} and {} exclude each other", section.path(field));
+                report.add(section.origin(field), "", &what, "one of the two");
+            }
         }
         match read_chances(&report.beside(file)) {
             Ok(chances) => Some(Self { file: file.into(), chances: Arc::new(chances) }),

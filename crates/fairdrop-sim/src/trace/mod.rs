@@ -156,6 +156,16 @@ impl<S: TraceSink> TraceSink for Option<S> {
     }
 }
 
+impl<S: TraceSink + ?Sized> TraceSink for Box<S> {
+    fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
+        (**self).event(event)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        (**self).finish()
+    }
+}
+
 /// Gets the events of a port's packets, which it names by their handles.
 pub trait Tracer {
     /// Whether anybody listens.

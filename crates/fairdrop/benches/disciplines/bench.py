@@ -31,7 +31,39 @@ SLOW = ("choke_hardware",)
 SHORT = ("rte_pie",)
 # A million mbufs are more than 64 MB.
 MBUF = "mbuf_"
-EXTRA = ("any:choke", "bursts:choke", "decide:choke", "decide_rarely:choke", "decide:red")
+EXTRA = (
+    *("any:choke", "bursts:choke", "decide:choke", "decide_rarely:choke", "decide:red"),
+    *("modes:choke", "modes_rarely:choke", "once:choke", "once_rarely:choke", "modes:red"),
+)
+# With as few flows half of the arrivals match.
+HALF_MATCH = 4
+# What decides, its case, and flows, for the table of decisions beside `rte_red`.
+DECISIONS = (
+    ("`rte_red`", "rte_red", 100_000),
+    ("RED in bursts", "decide:red", 100_000),
+    ("RED in bursts, average once and count-down", "modes:red", 100_000),
+    ("RED with its queue, one by one", "red", 100_000),
+    *(
+        ("CHOKe in bursts", case, flows)
+        for case, flows in zip(
+            ("decide_rarely:choke", *["decide:choke"] * 3), (100_000, 100_000, 33, HALF_MATCH), strict=True
+        )
+    ),
+    *(
+        (f"CHOKe in bursts, {label}", f"{case}{rarely}:choke", flows)
+        for label, case in (("all three modes", "modes"), ("average once and count-down", "once"))
+        for rarely, flows in (("_rarely", 100_000), ("", 100_000), ("", 33))
+    ),
+    *(("CHOKe with its queue, one by one", "choke", flows) for flows in (100_000, 33, HALF_MATCH)),
+)
+MBUFS = (
+    ("the ring by itself", "mbuf_ring", 100_000),
+    ("`rte_red`", "mbuf_red", 100_000),
+    ("CHOKe in bursts", "mbuf_choke", 100_000),
+    ("CHOKe in bursts", "mbuf_choke", 33),
+    ("`rte_red`, empties, below `min_th`", "mbuf_red_empties", 100_000),
+    ("CHOKe in bursts, empties, below `min_th`", "mbuf_choke_empties", 100_000),
+)
 # Case, length of the queue, flows.
 Run = tuple[str, int, int]
 
@@ -115,12 +147,33 @@ def cell(result: dict | None) -> str:
     return " / ".join(part for part in parts if part)
 
 
+def beside_rte_red(results: list[dict], rows: tuple, limits: tuple[int, ...]) -> str:
+    """Instructions and time of each row, and their ratios to those of `rte_red` at the same length."""
+    by = {(r["case"], r["limit"], r["flows"]): r for r in results}
+    head = ["dropped", *(f"{what}, {limit:,} packets" for what in ("instructions", "time") for limit in limits)]
+    lines = ["| | " + " | ".join(head) + " |", "|---|" + "---:|" * len(head)]
+    for label, case, flows in rows:
+        found = [by.get((case, limit, flows), {}) for limit in limits]
+        dropped = next((f"{r['dropped_percent']:.1f} %" for r in found if "dropped_percent" in r), "–")
+        cells = [label, dropped]
+        for what, unit, digits in (("instructions", "", 0), ("ns", " ns", 1)):
+            for limit, result in zip(limits, found, strict=True):
+                rival = by.get((rows[0][1] if rows is DECISIONS else "mbuf_red", limit, 100_000), {})
+                ratio = f" ({result[what] / rival[what]:.2f})" if what in result and what in rival else ""
+                cells.append(f"{result[what]:.{digits}f}{unit}{ratio}" if what in result else "–")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, default=ROOT / "results" / "bench.json", help="where to write the figures")
     parser.add_argument("--cases", help="only these, with commas between them")
     parser.add_argument("--turns", type=int, default=3, help="times that every case is timed")
     parser.add_argument("--no-count", action="store_true", help="no valgrind: times only")
+    parser.add_argument(
+        "--no-time", action="store_true", help="times are those of the file: instructions only, on a busy machine"
+    )
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one case; slower ones are left out")
     parser.add_argument("--limits", help="queues of these lengths, with commas between them")
     options = parser.parse_args()
@@ -138,12 +191,19 @@ def main() -> None:
             if not (case in SLOW and limit > LIMITS[0])
             and not ((case in SHORT or case.startswith(MBUF)) and limit > LIMITS[1])
         ]
+        few = [case for _, case, flows in DECISIONS if flows == HALF_MATCH and case in cases]
+        runs += [(case, limit, HALF_MATCH) for case in few for limit in limits if limit <= LIMITS[1]]
         results: dict[Run, dict] = {}
-        for _ in range(options.turns):
+        if options.no_time:
+            results = {(r["case"], r["limit"], r["flows"]): r for r in json.loads(options.json.read_text())}
+            for run_of in runs:
+                results.setdefault(run_of, dict(zip(("case", "limit", "flows"), run_of, strict=True)))
+        for _ in range(0 if options.no_time else options.turns):
             time_all(runs, cases, results, options.timeout)
             save(results, options.json)
-        for run_of, result in results.items():
+        for run_of in filter(results.__contains__, runs):
             case, limit, flows = run_of
+            result = results[run_of]
             if not options.no_count and case not in SLOW and shutil.which("valgrind"):
                 result |= count(cases[case], run_of, options.timeout) or {}
                 save(results, options.json)
@@ -177,7 +237,9 @@ def time_all(runs: list[Run], cases: dict[str, Path], results: dict[Run, dict], 
 def save(results: dict[Run, dict], path: Path) -> None:
     rows = list(results.values())
     path.write_text(json.dumps(rows, indent=1) + "\n")
-    path.with_suffix(".md").write_text(table(rows) + "\n")
+    short = LIMITS[:2]
+    tables = (table(rows), beside_rte_red(rows, DECISIONS, short), beside_rte_red(rows, MBUFS, short[1:]))
+    path.with_suffix(".md").write_text("\n\n".join(tables) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::hint::black_box;
 
 use fairdrop::{
-    Action, Arrivals, ChokeDecision, ChokeParams, DropCause, IdRing, Meta, NO_ID, Occupied, RedDecision,
-    RedParams, RingEnv, Stream, Time, Victim,
+    Action, Arrivals, BurstModes, ChokeBursts, ChokeDecision, ChokeParams, DropCause, IdRing, Meta, NO_ID,
+    Occupied, RedBursts, RedDecision, RedParams, RingEnv, Stream, Time, Victim,
 };
 
 use crate::load::{LENGTH, Lcg, held, step_ns};
@@ -26,6 +26,11 @@ struct Queued {
 pub fn red_params(limit: u32, max_p: f64) -> RedParams {
     let (min_th, max_th) = (f64::from(limit) * 0.5, f64::from(limit));
     RedParams { limit, min_th, max_th, max_p, ..RedParams::default() }
+}
+
+/// The average once a burst and a count-down, and draws from a `snapshot` or not.
+pub const fn modes(snapshot: bool) -> BurstModes {
+    BurstModes { average_once: true, snapshot, count_down: true }
 }
 
 /// What decides on bursts.
@@ -57,50 +62,55 @@ pub struct Lent<'a> {
     random: &'a mut [Lcg; Stream::COUNT],
 }
 
-impl Lent<'_> {
-    #[inline(always)]
-    fn env(&mut self) -> RingEnv<impl FnMut(Stream) -> u64> {
-        RingEnv::new(self.now, |stream| self.random[stream as usize].next())
-    }
+/// The same calls of a decision, whether it has modes. Each has an environment of its own type, so that it is compiled as in a program
+/// that has no other.
+macro_rules! rules {
+    ($red:ty, $choke:ty) => {
+        impl Rule for $red {
+            const LEAVES_HOLES: bool = false;
+
+            #[inline(always)]
+            fn burst(
+                &mut self,
+                burst: Arrivals<'_>,
+                ring: Beside<'_>,
+                env: &mut Lent<'_>,
+                actions: &mut [Action],
+            ) -> usize {
+                let mut env = RingEnv::new(env.now, |stream| env.random[stream as usize].next());
+                self.burst::<Infallible, _>(burst, ring.occupied.packets, &mut env, actions);
+                let queued =
+                    actions.iter().filter(|action| !matches!(action, Action::Drop(_))).count() as u32;
+                ring.occupied.packets += queued;
+                ring.occupied.tail = ring.occupied.tail.wrapping_add(queued);
+                0
+            }
+        }
+
+        impl Rule for $choke {
+            const LEAVES_HOLES: bool = true;
+
+            #[inline(always)]
+            fn burst(
+                &mut self,
+                burst: Arrivals<'_>,
+                ring: Beside<'_>,
+                env: &mut Lent<'_>,
+                actions: &mut [Action],
+            ) -> usize {
+                let Beside { ids, lens, occupied, victims } = ring;
+                let mut ring = IdRing::new(ids, lens, *occupied, victims).expect("a ring");
+                let mut env = RingEnv::new(env.now, |stream| env.random[stream as usize].next());
+                self.burst::<Infallible, _>(burst, &mut ring, &mut env, actions);
+                *occupied = ring.occupied();
+                ring.victims().len()
+            }
+        }
+    };
 }
 
-impl Rule for RedDecision {
-    const LEAVES_HOLES: bool = false;
-
-    #[inline(always)]
-    fn burst(
-        &mut self,
-        burst: Arrivals<'_>,
-        ring: Beside<'_>,
-        env: &mut Lent<'_>,
-        actions: &mut [Action],
-    ) -> usize {
-        self.burst::<Infallible, _>(burst, ring.occupied.packets, &mut env.env(), actions);
-        let queued = actions.iter().filter(|action| !matches!(action, Action::Drop(_))).count() as u32;
-        ring.occupied.packets += queued;
-        ring.occupied.tail = ring.occupied.tail.wrapping_add(queued);
-        0
-    }
-}
-
-impl Rule for ChokeDecision {
-    const LEAVES_HOLES: bool = true;
-
-    #[inline(always)]
-    fn burst(
-        &mut self,
-        burst: Arrivals<'_>,
-        ring: Beside<'_>,
-        env: &mut Lent<'_>,
-        actions: &mut [Action],
-    ) -> usize {
-        let Beside { ids, lens, occupied, victims } = ring;
-        let mut ring = IdRing::new(ids, lens, *occupied, victims).expect("a ring");
-        self.burst::<Infallible, _>(burst, &mut ring, &mut env.env(), actions);
-        *occupied = ring.occupied();
-        ring.victims().len()
-    }
-}
+rules!(RedDecision, ChokeDecision);
+rules!(RedBursts, ChokeBursts);
 
 /// CHOKe with one candidate over that RED.
 pub fn choke_params(red: RedParams) -> ChokeParams {

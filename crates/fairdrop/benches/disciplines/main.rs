@@ -14,7 +14,10 @@ mod ring;
 use std::time::Instant;
 
 use bursts::{BurstLoad, Rule, choke_params};
-use fairdrop::{AnyDiscipline, CATALOGUE, ChokeDecision, Discipline, Heap, RedDecision, for_each_discipline};
+use fairdrop::{
+    AnyDiscipline, CATALOGUE, ChokeBursts, ChokeDecision, Discipline, Heap, RedBursts, RedDecision,
+    for_each_discipline,
+};
 use load::{Load, params};
 use ring::Ring;
 
@@ -97,13 +100,27 @@ fn main() {
         return;
     }
     let (variant, name) = case.split_once(':').unwrap_or(("", case));
-    // `decide` drops early as the other cases do, `decide_rarely` a fifth of that.
-    if let Some(max_p) = match variant {
-        "decide" => Some(0.02),
-        "decide_rarely" => Some(0.004),
+    // `decide` drops early as the other cases do, `decide_rarely` a fifth of that; `modes` have a snapshot, `once` has none.
+    if let Some((max_p, modes)) = match variant {
+        "decide" => Some((0.02, None)),
+        "decide_rarely" => Some((0.004, None)),
+        "modes" => Some((0.02, Some(bursts::modes(true)))),
+        "modes_rarely" => Some((0.004, Some(bursts::modes(true)))),
+        "once" => Some((0.02, Some(bursts::modes(false)))),
+        "once_rarely" => Some((0.004, Some(bursts::modes(false)))),
         _ => None,
     } {
         let red = bursts::red_params(limit, max_p);
+        if let Some(modes) = modes {
+            if name == "red" {
+                let rule = RedBursts::new(red, modes).expect("parameters are valid");
+                task.run_bursts(BurstLoad::new(rule, limit, flows));
+            } else {
+                let rule = ChokeBursts::new(choke_params(red), modes).expect("parameters are valid");
+                task.run_bursts(BurstLoad::new(rule, limit, flows));
+            }
+            return;
+        }
         if name == "red" {
             let rule = RedDecision::new(red).expect("parameters are valid");
             task.run_bursts(BurstLoad::new(rule, limit, flows));

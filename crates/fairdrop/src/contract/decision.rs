@@ -42,6 +42,12 @@ pub trait Waiting<H> {
         self.packets() == 0
     }
 
+    /// Packets that a draw may end with: all that wait, unless the newest are left out.
+    #[inline]
+    fn drawable(&self) -> u32 {
+        self.packets()
+    }
+
     /// Bytes waiting.
     fn bytes(&self) -> u64;
 

@@ -29,6 +29,8 @@ pub struct DisciplineInfo {
     pub params: &'static [ParamSpec],
     /// The discipline whose parameters it uses as well.
     pub also_uses: Option<&'static str>,
+    /// Of its parameters, those that disciplines which use them as well do not have.
+    pub alone: &'static [&'static str],
     /// The discipline of which this is a form: lists show it below that one, and it counts as none of its own.
     pub form_of: Option<&'static str>,
     /// Publication.
@@ -47,6 +49,12 @@ impl DisciplineInfo {
         Self { timed: true, ..self }
     }
 
+    /// Its parameters for disciplines that use them as well.
+    pub fn shared(&self) -> impl Iterator<Item = &'static ParamSpec> + use<> {
+        let alone = self.alone;
+        self.params.iter().filter(move |spec| !alone.contains(&spec.name))
+    }
+
     /// Defaults of the description.
     pub(crate) const EMPTY: Self = Self {
         name: "",
@@ -59,6 +67,7 @@ impl DisciplineInfo {
         timed: false,
         params: &[],
         also_uses: None,
+        alone: &[],
         form_of: None,
         source: "",
     };

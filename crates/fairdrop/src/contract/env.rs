@@ -41,13 +41,15 @@ pub enum Stream {
     SfbCoin = 13,
     /// Drops and marks of `DualPI2`.
     DualPi2Coin = 14,
-    /// Which waiting packet leaves, where service is at random (CHOKe by order of service).
+    /// Which waiting packet leaves, where service is at random (CHOKe by order of service), and how a turn's bytes are rounded (CAKE).
     Service = 15,
+    /// Gaps between the packets at which RED's early drop is decided at all, and these decisions, where the draw is a count-down.
+    CountDown = 16,
 }
 
 impl Stream {
     /// Number of streams a host must provide.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 17;
 }
 
 /// Replacements of refused random numbers after which a draw is abandoned, and counted in

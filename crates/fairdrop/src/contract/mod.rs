@@ -11,6 +11,7 @@ pub(crate) mod peekable;
 pub(crate) mod rate_label;
 pub(crate) mod stats;
 pub(crate) mod time;
+pub(crate) mod viewer;
 
 pub(crate) use decision::{Action, Candidate, Waiting};
 pub(crate) use discipline::{Departures, Discipline, DisciplineInfo, Family};
@@ -19,3 +20,4 @@ pub(crate) use packet::{Ecn, Hosts, Meta, Packet};
 pub(crate) use params::{ParamError, ParamSpec, ParamValue, Valid, require};
 pub(crate) use stats::{Backlog, DropCause, Stats};
 pub(crate) use time::Time;
+pub(crate) use viewer::Viewer;

@@ -92,6 +92,14 @@ pub trait Registered: ParamTable {
         Ok(())
     }
 
+    /// Checks that the parameters in [`DisciplineInfo::alone`] are at their defaults, for a discipline that uses the others.
+    ///
+    /// # Errors
+    /// Names the first that is not.
+    fn check_shared(&self) -> Result<(), ParamError> {
+        Ok(())
+    }
+
     /// Sets values that depend on the rate of the link (bit/s), in addition to those of the discipline whose parameters it
     /// uses.
     fn set_link_rate(&mut self, rate_bps: u64) {

@@ -168,12 +168,14 @@ macro_rules! params {
                 if owner == <Self as $crate::declare::entry::Registered>::INFO.name {
                     self.set(name, value)
                 } else {
-                    $crate::declare::entry::ParamTable::set_of(&mut self.$base, owner, name, value)
+                    !<$ty as $crate::declare::entry::Registered>::INFO.alone.contains(&name)
+                        && $crate::declare::entry::ParamTable::set_of(&mut self.$base, owner, name, value)
                 }
             }
 
             fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
                 self.$base.validate()?;
+                $crate::declare::entry::Registered::check_shared(&self.$base)?;
                 self.check_ranges()?;
                 $crate::declare::entry::Registered::check(self)
             }

@@ -11,6 +11,8 @@
 //! With a `rate` it is a shaper as well: packets leave spaced by their transmission times at that rate, on a faster link that
 //! then has no queue. Without one, the quantum and COBALT's target follow the rate of the link.
 //!
+//! With `linux` turns, roots and the choice among equally long queues are the kernel's, decision by decision.
+//!
 //! Not implemented: tins by DSCP; ingress mode; the filter of ACKs.
 //!
 //! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
@@ -28,10 +30,15 @@ use crate::arithmetic::virtual_clock::VirtualClock;
 use crate::contract::flow_key::{reduced, siphash};
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Hosts, Packet, ParamError,
-    Stats, Time, require,
+    Stats, Stream, Time, require,
 };
-use crate::declare::{ParamTable, Registered, facts, in_storage, params, words};
+use crate::declare::{Linux, ParamTable, Registered, facts, in_storage, params, words};
 use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
+
+/// Tins of the kernel's heap, of which one is used (`CAKE_MAX_TINS`).
+const TINS: u32 = 8;
+/// Departures after an overflow for which the kernel keeps its heap in order (`cake_drop`).
+const KEPT_IN_ORDER: u16 = u16::MAX;
 
 /// Source of these values.
 const LINUX: &str = "Linux, net/sched/sch_cake.c";
@@ -121,6 +128,9 @@ params! {
         mpu: u32 = 0 B, Bytes(0, 256), LINUX;
         /// Framing of the link, counted in a packet's bytes.
         framing: Framing = "none", Choice(Framing::WORDS), LINUX;
+        /// Rules of the source, or of a kernel without a rate: `rate` is 0, and `follow_rate` has no effect. Bytes of a turn
+        /// are rounded at random, roots and the choice of the longest queue are the kernel's.
+        linux: Linux = "none", Choice(Linux::WORDS), "Linux 6.12, net/sched/sch_cake.c";
         /// Hash key, combined with that of the host; it determines which flows share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
         fields {
@@ -147,13 +157,23 @@ impl CakeParams {
         }
     }
 
+    fn follows_rate(&self) -> bool {
+        self.follow_rate && !self.linux.is_set()
+    }
+
+    /// Entries of the heap.
+    fn heap_places(&self) -> u32 {
+        if self.linux.is_set() { self.queues * TINS } else { self.queues }
+    }
+
     /// Parameters of each queue, adjusted to the rate.
     fn of_queue(&self) -> CobaltParams {
         let mut cobalt = self.cobalt.clone();
+        cobalt.kernel_roots = self.linux.is_set();
         if let Some(bps) = self.shaped_bps() {
             cobalt.set_link_rate(bps);
         }
-        if !self.follow_rate {
+        if !self.follows_rate() {
             cobalt.mtu_time = Time::ZERO;
         }
         let (target, mtu_time) = (self.cobalt.target, cobalt.mtu_time);
@@ -165,7 +185,7 @@ impl CakeParams {
 
     /// Bytes of a turn, adjusted to the rate.
     fn quantum_of_rate(&self) -> u32 {
-        if !self.follow_rate {
+        if !self.follows_rate() {
             return self.quantum;
         }
         let sent = self.shaped_bps().unwrap_or(self.rate_bps) / 8 / QUANTA_A_SECOND;
@@ -192,7 +212,7 @@ impl Registered for CakeParams {
     in_storage!(Cake, |params|
         slots: PacketSlot<H> = slots_for(params.limit()),
         records: QueueSlot<CakeQueue> = params.queues as usize,
-        places: HeapPlace<Fattest> = params.queues as usize,
+        places: HeapPlace<Fattest> = params.heap_places() as usize,
         heap: CakeHost = params.queues as usize,
     );
 
@@ -204,7 +224,8 @@ impl Registered for CakeParams {
         let whole = self.queues.checked_rem(self.ways) == Some(0);
         require(whole, "queues", f64::from(self.queues), "a multiple of ways")?;
         let shapes = self.rate == 0.0 || self.rate >= LEAST_RATE;
-        require(shapes, "rate", self.rate, "0 for no shaper, or 512 bit/s and more")
+        require(shapes, "rate", self.rate, "0 for no shaper, or 512 bit/s and more")?;
+        require(self.rate == 0.0 || !self.linux.is_set(), "rate", self.rate, "0 with linux")
     }
 
     fn set_link_rate(&mut self, rate_bps: u64) {
@@ -310,6 +331,8 @@ pub struct Cake<H, P, Q, L, T> {
     quantum: i64,
     pool: QueuePool<H, (), CakeQueue, P, Q>,
     fattest: IndexedHeap<L>,
+    /// With `linux`, departures for which the heap is still kept in order.
+    in_order: u16,
     hosts: T,
     new: List,
     old: List,
@@ -338,7 +361,8 @@ where
     L: Storage<HeapPlace<Fattest>>,
     T: Storage<CakeHost>,
 {
-    /// An empty queue. `slots` has one more element than `limit` or more, `records`, `places` and `hosts` have `queues`.
+    /// An empty queue. `slots` has one more element than `limit` or more, `records` and `hosts` have `queues`, and so have
+    /// `places`, or with `linux` eight times as many.
     ///
     /// # Errors
     /// A parameter is out of range, or storage is too small.
@@ -352,7 +376,10 @@ where
         params.validate()?;
         let queues = params.queues as usize;
         let pool = QueuePool::new(slots, records, slots_for(params.cobalt.limit), queues)?;
-        let fattest = IndexedHeap::new(places, queues)?;
+        let mut fattest = IndexedHeap::new(places, params.heap_places() as usize)?;
+        if params.linux.is_set() {
+            fattest.lay_out::<Fattest>();
+        }
         let room = hosts.as_ref().len();
         require(room >= queues, "hosts", room as f64, "one for each queue")?;
         hosts.as_mut().fill(CakeHost::default());
@@ -366,6 +393,7 @@ where
             quantum,
             pool,
             fattest,
+            in_order: 0,
             hosts,
             new,
             old,
@@ -404,6 +432,11 @@ where
     /// The count of a queue's control law, and its drop probability.
     pub fn control(&self, queue: u32) -> (u32, f64) {
         self.pool.state(queue).map_or((0, 0.0), |state| (state.control.count(), state.control.probability()))
+    }
+
+    /// With `linux`, departures for which the heap of queues is still kept in order (`overflow_timeout`).
+    pub fn overflow_timeout(&self) -> u16 {
+        self.in_order
     }
 
     /// Visits every waiting packet, queue by queue: first the sparse queues, then the bulk ones, each in the order of turns.
@@ -503,29 +536,60 @@ where
 
     /// A queue counts among the bulk ones of its hosts.
     fn join_bulk(&mut self, queue: u32) {
-        self.count_bulk(queue, |bulk| bulk.saturating_add(1));
+        self.count_bulk(queue, true);
     }
 
     /// A queue no longer counts among them.
     fn leave_bulk(&mut self, queue: u32) {
-        self.count_bulk(queue, |bulk| bulk.saturating_sub(1));
+        self.count_bulk(queue, false);
     }
 
-    #[inline]
-    fn count_bulk(&mut self, queue: u32, change: impl Fn(u32) -> u32) {
+    #[inline(never)]
+    fn count_bulk(&mut self, queue: u32, joins: bool) {
         let Some(state) = self.pool.state(queue).copied() else { return };
         for &end in self.params.isolation.ends() {
             if let Some(host) = self.hosts.as_mut().get_mut(state.host(end) as usize) {
                 let share = host.end_mut(end);
-                share.bulk = change(share.bulk);
+                share.bulk = if joins { share.bulk.saturating_add(1) } else { share.bulk.saturating_sub(1) };
             }
         }
     }
 
-    /// Bytes added to a queue's credit at each turn, in units of 2^-16 (`cake_get_flow_quantum`).
+    /// The part of `whole` that each of the bulk queues has that a queue shares with.
+    #[inline(never)]
+    fn part_of(&self, whole: i64, queue: u32) -> i64 {
+        whole.checked_div(i64::from(self.load(queue))).unwrap_or(1).max(1)
+    }
+
+    /// Bytes added to a queue's credit at each turn, in units of 2^-16.
     #[inline]
     fn share(&self, queue: u32) -> i64 {
-        self.quantum.checked_div(i64::from(self.load(queue))).unwrap_or(1).max(1)
+        self.part_of(self.quantum, queue)
+    }
+
+    /// [`Self::share`], or with `linux` that of the kernel (`cake_get_flow_quantum`): whole bytes, of which its quantum of 1514 has no
+    /// less than 1.
+    #[inline]
+    fn share_of_turn<E: Env<H>>(&self, queue: u32, env: &mut E) -> i64 {
+        if !self.params.linux.is_set() {
+            return self.share(queue);
+        }
+        let random = (env.random(Stream::Service) >> 48) as i64;
+        let bytes = ((self.quantum >> PLACES) * self.part_of(i64::from(u16::MAX), queue) + random) >> PLACES;
+        bytes.max(1) << PLACES
+    }
+
+    /// Bytes wait in a queue or have left it; `joined`: more than before.
+    #[inline(never)]
+    fn weigh(&mut self, queue: u32, joined: bool) {
+        let bytes = Reverse(self.pool.bytes(queue));
+        if self.params.linux.is_set() {
+            self.fattest.reweigh(queue * TINS, bytes, self.in_order > 0, joined);
+        } else if bytes.0 > 0 {
+            self.fattest.set(queue, bytes);
+        } else {
+            self.fattest.remove(queue);
+        }
     }
 
     /// The list of queues that are in `set`.
@@ -567,11 +631,11 @@ where
 
     /// A packet has arrived at a queue.
     #[inline]
-    fn join(&mut self, queue: u32) {
+    fn join<E: Env<H>>(&mut self, queue: u32, env: &mut E) {
         match self.pool.state(queue).map(|state| state.set) {
             Some(Set::Free | Set::Decaying) => {
                 self.move_to(queue, Set::Sparse);
-                let share = self.share(queue);
+                let share = self.share_of_turn(queue, env);
                 if let Some(state) = self.pool.state_mut(queue) {
                     state.deficit = share;
                 }
@@ -589,7 +653,7 @@ where
     /// A queue has used up its credit: it gets another share, and becomes the last of the old ones. Returns whether it may
     /// still not send.
     #[inline]
-    fn another_turn(&mut self, queue: u32) -> bool {
+    fn another_turn<E: Env<H>>(&mut self, queue: u32, env: &mut E) -> bool {
         let waits = self.pool.packets(queue) > 0;
         let mut set = self.pool.state(queue).map_or(Set::Bulk, |state| state.set);
         if set == Set::Sparse && waits {
@@ -599,7 +663,7 @@ where
             set = Set::SparseWait;
         }
         self.move_to(queue, set);
-        let share = self.share(queue);
+        let share = self.share_of_turn(queue, env);
         let Some(state) = self.pool.state_mut(queue) else { return false };
         state.deficit += share;
         state.deficit <= 0
@@ -640,10 +704,7 @@ where
     #[inline]
     fn pop(&mut self, queue: u32) -> Option<Packet<H>> {
         let packet = self.pool.pop(queue)?;
-        match self.pool.packets(queue) {
-            0 => self.fattest.remove(queue),
-            _ => self.fattest.set(queue, Reverse(self.pool.bytes(queue))),
-        }
+        self.weigh(queue, false);
         Some(packet)
     }
 
@@ -667,10 +728,25 @@ where
         None
     }
 
+    /// The queue with the most bytes.
+    fn longest(&mut self) -> Option<u32> {
+        if !self.params.linux.is_set() {
+            return self.fattest.first::<Fattest>().map(|(queue, _)| queue);
+        }
+        let top = |heap: &IndexedHeap<L>| heap.top::<Fattest>().map(|entry| entry / TINS);
+        // The heap goes wrong; one that was just put in order has the longest queue on top.
+        let is_empty = top(&self.fattest).is_none_or(|queue| self.pool.packets(queue) == 0);
+        if self.in_order == 0 || is_empty {
+            self.fattest.put_in_order::<Fattest>();
+        }
+        self.in_order = KEPT_IN_ORDER;
+        top(&self.fattest)
+    }
+
     /// Drops the head of the fattest queue (`cake_drop`). `own` is the queue of the arrival, its newest packet.
     #[cold]
     fn shed<E: Env<H>>(&mut self, own: u32, env: &mut E) {
-        let Some((queue, _)) = self.fattest.first::<Fattest>() else { return };
+        let Some(queue) = self.longest() else { return };
         let is_arrival = queue == own && self.pool.packets(queue) == 1;
         let cause = if is_arrival { DropCause::Overflow } else { DropCause::LongestQueue };
         let Some(packet) = self.pop(queue) else { return };
@@ -703,8 +779,8 @@ where
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
             return;
         }
-        self.fattest.set(queue, Reverse(self.pool.bytes(queue)));
-        self.join(queue);
+        self.weigh(queue, true);
+        self.join(queue, env);
         if self.pool.backlog().packets > self.params.cobalt.limit {
             self.shed(queue, env);
         }
@@ -732,10 +808,12 @@ where
             }
             let queue = first.or(self.old.first)?;
             if self.pool.state(queue)?.deficit <= 0 {
-                if self.another_turn(queue) {
+                // The kernel draws a number for each turn.
+                if self.another_turn(queue, env) && !self.params.linux.is_set() {
                     first_short = first_short.or(Some(queue));
                 }
             } else if let Some(packet) = self.serve(queue, env) {
+                self.in_order = self.in_order.saturating_sub(1);
                 return Some(packet);
             } else {
                 self.found_empty(queue, env.now());
@@ -750,6 +828,12 @@ where
 
     fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        if self.params.linux.is_set() {
+            see("overflow_timeout", f64::from(self.overflow_timeout()));
+        }
     }
 
     fn holds_back(&self) -> bool {

@@ -18,15 +18,18 @@ use super::outcome::{carry_out, count_drop, depart};
 use super::red::{RedParams, RedState, decided_queue_calls, decision_calls, owned_queue_calls, settle};
 use crate::contract::{
     Action, Discipline, DisciplineInfo, DropCause, Env, Family, MOST_REDRAWS, Meta, Packet, ParamError,
-    ParamValue, Stats, Waiting, require,
+    ParamValue, Stats, Time, Waiting, require,
 };
 use crate::declare::{Registered, changes_in_place, facts, in_storage, params, words};
 use crate::storage::{LeakyFifo, MOST_VICTIMS, Slot, Storage};
+pub use burst_modes::ChokeBursts;
 pub use schedule::{Candidates, MAX_CANDIDATES, MAX_REGIONS, Schedule};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
 #[path = "choke/burst.rs"]
 mod burst;
+#[path = "choke/burst_modes.rs"]
+mod burst_modes;
 #[path = "choke/schedule.rs"]
 mod schedule;
 
@@ -340,7 +343,7 @@ impl ChokeDecision {
         let mut drawn = Drawn::none();
         let wanted = wanted.min(MAX_CANDIDATES);
         // Drawing every packet needs no draw.
-        let all = queue.packets() as usize <= wanted && !self.params.replacement;
+        let all = queue.drawable() as usize <= wanted && !self.params.replacement;
         if self.params.draw == DrawFrom::Tail {
             queue.places().rev().take(wanted).for_each(|place| drawn.add(place));
             return drawn;
@@ -350,7 +353,7 @@ impl ChokeDecision {
             return drawn;
         }
         if self.params.draw == DrawFrom::Spread {
-            let waiting = queue.packets() as usize;
+            let waiting = queue.drawable() as usize;
             for t in 0..wanted {
                 let rank = (t * waiting / wanted) as u32;
                 queue.at_rank(rank).into_iter().for_each(|place| drawn.add_once(place));
@@ -433,7 +436,7 @@ impl ChokeDecision {
     #[inline]
     fn is_matched<H, E: Env<H>>(&mut self, flow: u64, queue: &mut impl Waiting<H>, env: &mut E) -> bool {
         let wanted = self.params.candidates.at(self.state.avg, &self.params.red);
-        let matched = wanted > 0 && !queue.is_empty() && self.drop_matches(wanted, flow, queue, env);
+        let matched = wanted > 0 && queue.drawable() > 0 && self.drop_matches(wanted, flow, queue, env);
         if matched && self.params.count_on_match {
             self.state.count_matched(&self.params.red);
         }
@@ -476,11 +479,28 @@ impl ChokeDecision {
         queue: &mut impl Waiting<H>,
         env: &mut E,
     ) -> Option<DropCause> {
-        // The average counts a matched arrival too, and sees the queue before its removal.
-        if self.state.decay_if_idle(&self.params.red, queue.packets(), env.now()) {
+        self.move_average(queue, env.now());
+        self.moved_decision(meta, queue, env, RedState::decision)
+    }
+
+    /// Moves the average for an arrival. It counts a matched arrival too, and sees the queue before its removal.
+    #[inline(always)]
+    fn move_average<H>(&mut self, queue: &impl Waiting<H>, now: Time) {
+        if self.state.decay_if_idle(&self.params.red, queue.packets(), now) {
             let length = self.length(queue);
             self.state.follow(&self.params.red, length);
         }
+    }
+
+    /// The same decision once the average has moved, with that of RED by `red`, from the waiting packets and the length of the arrival.
+    #[inline(always)]
+    fn moved_decision<H, E: Env<H>>(
+        &mut self,
+        meta: Meta,
+        queue: &mut impl Waiting<H>,
+        env: &mut E,
+        red: impl FnOnce(&mut RedState, &RedParams, u32, u32, &mut E) -> Option<DropCause>,
+    ) -> Option<DropCause> {
         let compared = !self.state.below_min_th(&self.params.red);
         if self.params.order == Order::MatchFirst {
             // A matched arrival never reaches RED: its count stays.
@@ -488,23 +508,14 @@ impl ChokeDecision {
             return if matched {
                 Some(DropCause::MatchArriving)
             } else {
-                self.red_decision(meta.len, queue, env)
+                red(&mut self.state, &self.params.red, queue.packets(), meta.len, env)
             };
         }
-        let decision = self.red_decision(meta.len, queue, env);
+        let decision = red(&mut self.state, &self.params.red, queue.packets(), meta.len, env);
         // A packet that is only marked is compared all the same.
         let kept = decision.is_none() || self.params.red.marks(meta.ecn);
         let matched = kept && compared && self.is_matched(meta.flow, queue, env);
         if matched { Some(DropCause::MatchArriving) } else { decision }
-    }
-
-    fn red_decision<H, E: Env<H>>(
-        &mut self,
-        len: u32,
-        queue: &impl Waiting<H>,
-        env: &mut E,
-    ) -> Option<DropCause> {
-        self.state.decision(&self.params.red, queue.packets(), len, env)
     }
 
     /// Compares one candidate; drops it when it has `flow`.

@@ -15,12 +15,13 @@
 use super::choke::{Candidates, MAX_CANDIDATES, MAX_REGIONS};
 use super::droptail::fifo_in;
 use super::outcome::drop_packet;
+use super::red::linux::{self as red_linux, LinuxRed, Unit};
 use super::red::{RedParams, RedState};
 use super::sfq::salted;
 use crate::contract::flow_key::siphash;
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError,
-    ParamValue, Stats, Stream, draw_below, require,
+    ParamValue, Stats, Stream, Time, draw_below, require,
 };
 use crate::declare::{Registered, facts, in_storage, params, words};
 use crate::storage::{LeakyFifo, Slot, Storage};
@@ -54,6 +55,8 @@ words! {
         Linux = "linux",
         /// The same, from the head to the last entry, live or not.
         LinuxHoles = "linux_holes",
+        /// The same, and RED by the rules of Linux 6.12.
+        Linux6_12 = "linux_6.12",
         /// Nothing: candidates are the packets of the arrival's own FIFO that are nearest its head.
         Head = "head",
         /// Nothing: candidates are those nearest its tail.
@@ -105,8 +108,11 @@ params! {
         replacement: bool = true, Switch, "independent addresses: IEEE Micro 2001; false: as in choke";
         /// Set of addresses drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory, or as
         /// Linux does it: from the head on, three tries, then the head; linux ends at the last live entry, linux_holes
-        /// at the last entry, as today's kernels do. Nothing is drawn with head (Front CHOKe) and tail (Back CHOKe):
-        /// candidates are the packets of the own FIFO nearest to it.
+        /// at the last entry, as today's kernels do. linux_6.12 is linux_holes with RED as that kernel has it as well: the
+        /// average is a whole number of w_q packets, and one equal to a threshold is below it; the random number for a drop
+        /// is drawn before it, so that the first packet over min_th is kept; and an idle time halves the average by a
+        /// table. red.w_q is then a power of 1/2, and red.ecn RED's only switch. Nothing is drawn with head (Front CHOKe)
+        /// and tail (Back CHOKe): candidates are the packets of the own FIFO nearest to it.
         addresses: Addresses = "occupied", Choice(Addresses::WORDS),
             "IEEE Micro 2001, implementation issues; Linux sch_choke.c; Pan, Prabhakar, Psounis 2000, IV";
         /// Owner of the mark bit that a match sets. entry: the data is freed at once and the list entry is discarded at
@@ -176,7 +182,16 @@ impl Registered for ChokeHardwareParams {
             Addresses::Head | Addresses::Tail => {
                 require(lone_bank, "banks", banks, "1 with addresses = \"head\" or \"tail\"")
             }
-            Addresses::Linux | Addresses::LinuxHoles => {
+            Addresses::Linux | Addresses::LinuxHoles | Addresses::Linux6_12 => {
+                if self.addresses == Addresses::Linux6_12 {
+                    red_linux::check(&self.red.as_linux(), Unit::Packets)?;
+                    require(
+                        !self.count_on_match,
+                        "count_on_match",
+                        1.0,
+                        "false with addresses = \"linux_6.12\"",
+                    )?;
+                }
                 require(lone_bank, "banks", banks, "1 with addresses as in Linux")?;
                 require(self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses as in Linux")?;
                 // Its three tries are bounded, so they cannot find every other packet.
@@ -250,10 +265,80 @@ impl ListEntry {
     }
 }
 
+/// RED's average and decisions, by the rules that hold.
+#[derive(Clone, Debug)]
+enum Red {
+    Source(RedState),
+    Linux(LinuxRed),
+}
+
+impl Red {
+    fn new(params: &ChokeHardwareParams) -> Self {
+        if params.addresses == Addresses::Linux6_12 {
+            Self::Linux(LinuxRed::new(&params.red.as_linux(), Unit::Packets))
+        } else {
+            Self::Source(RedState::new(&params.red))
+        }
+    }
+
+    fn average_packets(&self) -> f64 {
+        match self {
+            Self::Source(red) => red.avg,
+            Self::Linux(red) => red.average_packets(),
+        }
+    }
+
+    fn update(&mut self, params: &RedParams, length: u32, now: Time) {
+        match self {
+            Self::Source(red) => red.update(params, length, now),
+            Self::Linux(red) => red.update(length.into(), now),
+        }
+    }
+
+    fn below_min_th(&mut self, params: &RedParams) -> bool {
+        match self {
+            Self::Source(red) => red.below_min_th(params),
+            Self::Linux(red) => red.below_min_th(),
+        }
+    }
+
+    fn decision<H, E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        waiting: u32,
+        len: u32,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        match self {
+            Self::Source(red) => red.decision(params, waiting, len, env),
+            Self::Linux(red) => red.decision(env),
+        }
+    }
+
+    fn count_matched(&mut self, params: &RedParams) {
+        if let Self::Source(red) = self {
+            red.count_matched(params);
+        }
+    }
+
+    fn overflowed(&mut self) {
+        if let Self::Source(red) = self {
+            red.overflowed();
+        }
+    }
+
+    fn idle(&mut self, now: Time) {
+        match self {
+            Self::Source(red) => red.idle(now),
+            Self::Linux(red) => red.idle(now),
+        }
+    }
+}
+
 /// One of the FIFOs.
 #[derive(Clone, Debug)]
 struct Fifo {
-    red: RedState,
+    red: Red,
     live: u32,
     /// Packets dropped whose entries are not discarded yet.
     marked: u32,
@@ -344,8 +429,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         require(count >= usize::from(params.list_limit), "entries", count as f64, "at least list_limit")?;
         let data = fifo_in(slots, params.red.limit)?;
         let list = ListMemory::new(entries, params.list_limit);
-        let fifos =
-            core::array::from_fn(|_| Fifo { red: RedState::new(&params.red), live: 0, marked: 0, wasted: 0 });
+        let fifos = core::array::from_fn(|_| Fifo { red: Red::new(&params), live: 0, marked: 0, wasted: 0 });
         Ok(Self {
             params,
             data,
@@ -394,7 +478,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
     /// dropped.
     fn drop_matches<E: Env<H>>(&mut self, fifo: u8, id: u64, env: &mut E) -> bool {
         let Some(own) = self.fifos.get(usize::from(fifo)) else { return false };
-        let wanted = self.params.candidates.at(own.red.avg, &self.params.red).min(MAX_CANDIDATES);
+        let wanted =
+            self.params.candidates.at(own.red.average_packets(), &self.params.red).min(MAX_CANDIDATES);
         let drawn = match self.params.addresses {
             Addresses::Head | Addresses::Tail => self.nearest(wanted, fifo),
             _ => self.draw_many(wanted, fifo, env),
@@ -520,7 +605,9 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         self.list_stats.draws += 1;
         let drawn = match self.params.addresses {
             Addresses::Live => self.draw_live(bank, fifo, seen, env),
-            Addresses::Linux | Addresses::LinuxHoles => (self.draw_as_linux(fifo, env), None),
+            Addresses::Linux | Addresses::LinuxHoles | Addresses::Linux6_12 => {
+                (self.draw_as_linux(fifo, env), None)
+            }
             _ => self.draw_address(bank, fifo, seen, env),
         };
         self.list_stats.empty_handed += u64::from(drawn.0 == Found::Nothing);
@@ -651,7 +738,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         let from_head = |address: usize| (address + size - head) % size;
         let is_live = |entry: &ListEntry| entry.state != State::Marked;
         let span = match self.params.addresses {
-            Addresses::LinuxHoles => self.list.occupied(),
+            Addresses::LinuxHoles | Addresses::Linux6_12 => self.list.occupied(),
             _ => {
                 let live = self.list.iter().filter(|(_, entry)| is_live(entry));
                 live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1)
@@ -771,6 +858,6 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
 
     /// Of all FIFOs together.
     fn average_packets(&self) -> Option<f64> {
-        Some(self.fifos.iter().map(|fifo| fifo.red.avg).sum())
+        Some(self.fifos.iter().map(|fifo| fifo.red.average_packets()).sum())
     }
 }

@@ -20,6 +20,9 @@ use crate::contract::{
 use crate::declare::{Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
+/// The kernel's largest probability.
+const MOST_OF_KERNEL: f64 = 1.0 - 1.0 / 4_294_967_296.0;
+
 /// Packets of the link's size that a packet must at least have waited for before it counts as late (`sch_cake.c`).
 const LEAST_PACKETS: u64 = 4;
 
@@ -42,6 +45,8 @@ params! {
         fields {
             /// Transmission time of a packet of `mtu` bytes.
             mtu_time: Time = Time::ZERO;
+            /// Roots as the kernel computes them, for CAKE with `linux`.
+            kernel_roots: bool = false;
         }
     }
 }
@@ -73,11 +78,44 @@ impl Registered for CobaltParams {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CobaltState {
     count: u32,
+    /// With `kernel_roots`: `1 / sqrt(count)` in units of 2^-32, as of the last change of `count` but that from 0 to 1.
+    root: u32,
     dropping: bool,
     drop_next: Time,
     probability: f64,
-    /// When the probability was last changed.
-    changed: Option<Time>,
+    /// When the probability was last changed, if it was.
+    changed: Time,
+    has_changed: bool,
+}
+
+/// Roots of 0 to 15 (`inv_sqrt_cache`).
+const KERNEL_ROOTS: [u32; 16] = [
+    0xFFFF_FFFF,
+    0xFFFF_FFFF,
+    0xB504_F334,
+    0x93CD_3A2D,
+    0x7FFF_FFFF,
+    0x727C_9717,
+    0x6882_F5C0,
+    0x60C2_479B,
+    0x5A82_799A,
+    0x5555_5555,
+    0x50F4_4D8A,
+    0x4D2F_D8F4,
+    0x49E6_9D17,
+    0x4700_6A81,
+    0x446B_3B96,
+    0x4219_528C,
+];
+
+/// The root of `count` after `root`: from 16 on one step of Newton's method (`cobalt_newton_step`).
+fn kernel_root(root: u32, count: u32) -> u32 {
+    if let Some(&root) = KERNEL_ROOTS.get(count as usize) {
+        return root;
+    }
+    let root = u64::from(root);
+    let rest = (3_u64 << 32).wrapping_sub(u64::from(count).wrapping_mul((root * root) >> 32)) >> 2;
+    (rest.wrapping_mul(root) >> 31) as u32
 }
 
 /// Decision on a departing packet.
@@ -95,14 +133,16 @@ enum Decision {
 impl CobaltState {
     /// Whether the probability may change: at most once per `target`.
     fn may_change(&self, params: &CobaltParams, now: Time) -> bool {
-        self.changed.is_none_or(|changed| now.since(changed) > params.target)
+        // The kernel's state is zero at first.
+        !(self.has_changed || params.kernel_roots) || now.since(self.changed) > params.target
     }
 
     /// An arrival found the buffer full.
     pub(super) fn found_full(&mut self, params: &CobaltParams, now: Time) {
         if self.may_change(params, now) {
-            self.probability = (self.probability + params.p_inc).min(1.0);
-            self.changed = Some(now);
+            let most = if params.kernel_roots { MOST_OF_KERNEL } else { 1.0 };
+            self.probability = (self.probability + params.p_inc).min(most);
+            (self.changed, self.has_changed) = (now, true);
         }
         (self.dropping, self.drop_next) = (true, now);
         self.count = self.count.max(1);
@@ -112,7 +152,7 @@ impl CobaltState {
     pub(super) fn found_empty(&mut self, params: &CobaltParams, now: Time) {
         if self.probability > 0.0 && self.may_change(params, now) {
             self.probability = (self.probability - params.p_dec).max(0.0);
-            self.changed = Some(now);
+            (self.changed, self.has_changed) = (now, true);
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
@@ -121,8 +161,27 @@ impl CobaltState {
     }
 
     fn step_down(&mut self, params: &CobaltParams) {
-        self.count -= 1;
-        self.drop_next = self.drop_next.after(spacing(params.interval, self.count));
+        self.count_to(params, self.count - 1);
+    }
+
+    /// The count changes, and with it the time of the next turn.
+    #[inline(never)]
+    fn count_to(&mut self, params: &CobaltParams, count: u32) {
+        self.count = count;
+        if params.kernel_roots {
+            self.root = kernel_root(self.root, count);
+        }
+        self.drop_next = self.turn_after(params, self.drop_next);
+    }
+
+    /// The control law (`cobalt_control`).
+    #[inline(never)]
+    fn turn_after(&self, params: &CobaltParams, from: Time) -> Time {
+        if params.kernel_roots {
+            let interval = u64::from(params.interval.ns() as u32);
+            return from.after(Time::from_ns((interval * u64::from(self.root)) >> 32));
+        }
+        from.after(spacing(params.interval, self.count))
     }
 
     /// Decision of the control law on a packet that has waited for `sojourn`, and whether its next turn is overdue.
@@ -133,15 +192,14 @@ impl CobaltState {
         if sojourn > params.target && sojourn > least {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = now.after(spacing(params.interval, self.count));
+                self.drop_next = self.turn_after(params, now);
             }
             self.count = self.count.max(1);
         } else {
             self.dropping = false;
         }
         if due && self.dropping {
-            self.count = self.count.saturating_add(1);
-            self.drop_next = self.drop_next.after(spacing(params.interval, self.count));
+            self.count_to(params, self.count.saturating_add(1));
             return (true, now > self.drop_next);
         }
         if due {

@@ -10,7 +10,7 @@
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, fifo_calls, mark_or_drop};
 use crate::contract::{Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats, Time};
-use crate::declare::{Linux, Registered, change_of_params, changes_in_place, facts, in_storage, params};
+use crate::declare::{LinuxCoDel, Registered, change_of_params, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
@@ -137,6 +137,14 @@ impl CoDelState {
         (self.first_above, self.dropping) = (None, false);
     }
 
+    /// The queue was empty when it was asked.
+    #[inline]
+    pub(super) fn found_empty_at_turn(&mut self, keeps_interval: bool) {
+        let ripe = self.first_above.filter(|_| keeps_interval);
+        self.found_empty();
+        self.first_above = ripe;
+    }
+
     /// Initial count of a new dropping state: that of the last one, if it was recent.
     fn begin_dropping(&mut self, params: &CoDelParams, now: Time) {
         let rise = self.count.wrapping_sub(self.last_count);
@@ -161,8 +169,9 @@ params! {
         /// Mark ECN-capable packets where others are dropped.
         ecn: bool = true, Switch, "RFC 8290, 5.2.6; RFC 3168, 5";
         /// Rules of the RFC, or of a kernel: a clock of 1.024 us, and drops spaced by one step of Newton's method in 16
-        /// bits, which is not the root at small counts.
-        linux: Linux = "none", Choice(Linux::WORDS), "Linux 6.12, include/net/codel_impl.h";
+        /// bits, which is not the root at small counts. 6.17 is before a change of March 2026, which 6.12.117 has: a queue that
+        /// is found empty keeps the time at which its interval ends.
+        linux: LinuxCoDel = "none", Choice(LinuxCoDel::WORDS), "Linux 6.12, include/net/codel_impl.h";
     }
 }
 

@@ -17,9 +17,10 @@
 //! L. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999. The controller: RFC 9332, appendix A.
 
 use super::droptail::fifo_in;
-use super::outcome::{append_or_overflow, depart, drop_packet, fifo_calls, mark};
+use super::outcome::{carry_out, count_drop, count_mark, depart, fifo_calls};
 use crate::contract::{
-    Action, Discipline, DisciplineInfo, Env, Family, Meta, Packet, ParamError, Stats, Time, require,
+    Action, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet, ParamError, Stats, Time,
+    require,
 };
 use crate::declare::{Registered, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Slot, Storage};
@@ -136,16 +137,22 @@ where
     C: Counting,
 {
     #[inline(always)]
-    fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
-        self.stats.arrived.add(packet.meta.len);
-        match self.decision.arrival(&packet.meta, self.fifo.len(), env) {
-            Action::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
-            Action::Mark(cause) if self.fifo.len() < self.decision.params.limit => {
-                mark(&mut self.stats, &mut packet, cause);
-            }
-            _ => {}
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        let Self { decision, fifo, stats } = self;
+        // Packets and bytes apart from each other, as in `depart`.
+        stats.arrived.packets += 1;
+        let mut action = decision.arrival(&packet.meta, fifo.len(), env);
+        let len = packet.meta.len;
+        stats.arrived.bytes += u64::from(len);
+        if !matches!(action, Action::Drop(_)) && !fifo.has_room(decision.params.limit) {
+            action = Action::Drop(DropCause::Overflow);
         }
-        append_or_overflow(&mut self.fifo, self.decision.params.limit, &mut self.stats, packet, env);
+        match action {
+            Action::Drop(cause) => count_drop(stats, len, cause),
+            Action::Mark(cause) => count_mark(stats, len, cause),
+            Action::Queue => {}
+        }
+        carry_out(action, packet, fifo, env);
     }
 
     #[inline(always)]

@@ -10,15 +10,21 @@
 //! [PIE](super::pie).
 //!
 //! Source: K. De Schepper, B. Briscoe, G. White, "Dual-queue coupled active queue management (AQM) for low latency, low
-//! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A.
+//! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A. With `linux`, the rules of the kernel instead.
 
 use super::outcome::{drop_packet, mark, mark_or_drop};
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Packet, ParamError, Stats,
-    Stream, Time, unit_interval,
+    Stream, Time, require, unit_interval,
 };
-use crate::declare::{Registered, changes_in_place, facts, in_storage, params, pool_limit_fits};
+use crate::declare::{
+    LinuxDualPi2, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits,
+};
 use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
+
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "dualpi2/linux.rs"]
+mod linux;
 
 /// The number of the L4S queue in the pool.
 const L4S: u32 = 0;
@@ -48,6 +54,11 @@ params! {
         t_shift: Time = 50 ms, Seconds(0.0, 1000.0), "RFC 9332, A.2: tshift for the public Internet";
         /// Mark classic packets that are ECN-capable where others are dropped, except in overload.
         ecn: bool = true, Switch, "RFC 9332, A.1";
+        /// Rules of the RFC, or of a kernel: L4S packets that waited longer than min_th are all marked, beside the marks by
+        /// coupling; both queues are served in turn, 10 bytes to 90, while both wait; updates come every 16 ms, with gains
+        /// of 41/256 and 819/256 Hz; with less than two packets of 1514 bytes left, coupling marks and drops nothing. range,
+        /// rtt_max and t_shift are not used, coupling is a whole number, and ecn is true.
+        linux: LinuxDualPi2 = "none", Choice(LinuxDualPi2::WORDS), "Linux 7.3, net/sched/sch_dualpi2.c";
     }
 }
 
@@ -66,6 +77,13 @@ impl Registered for DualPi2Params {
         ..facts::<Self>()
     };
 
+    fn check(&self) -> Result<(), ParamError> {
+        let by_kernel = self.linux.is_set();
+        let is_whole = self.coupling == f64::from(self.coupling as u8);
+        require(!by_kernel || is_whole, "coupling", self.coupling, "a whole number with linux")?;
+        require(!by_kernel || self.ecn, "ecn", 0.0, "true with linux")
+    }
+
     in_storage!(DualPi2, |params| slots: PacketSlot<H> = params.limit as usize);
 
     changes_in_place!();
@@ -78,7 +96,11 @@ impl Registered for DualPi2Params {
 impl DualPi2Params {
     /// Time between updates (appendix A.1).
     pub fn t_update(&self) -> Time {
-        self.target.min(Time::from_ns(self.rtt_max.ns() / 3))
+        if self.linux.is_set() {
+            linux::T_UPDATE
+        } else {
+            self.target.min(Time::from_ns(self.rtt_max.ns() / 3))
+        }
     }
 
     /// Marks by an L4S packet's own waiting time: a ramp (appendix A.1, `laqm`).
@@ -103,6 +125,9 @@ struct Controller {
 
 impl Controller {
     fn update(&mut self, params: &DualPi2Params, delay: Time) {
+        if params.linux.is_set() {
+            return self.update_as_linux(params, delay);
+        }
         let round_trip = params.rtt_max.seconds();
         let alpha = INTEGRAL_GAIN * params.t_update().seconds() / (round_trip * round_trip);
         let beta = PROPORTIONAL_GAIN / round_trip;
@@ -119,6 +144,8 @@ pub struct DualPi2<H, P> {
     params: DualPi2Params,
     controller: Controller,
     next_update: Time,
+    /// With `linux`, bytes by which the classic queue is ahead; up to 0 the L4S queue is served.
+    credit: i32,
     pool: QueuePool<H, (), (), P, [QueueSlot<()>; 2]>,
     stats: Stats,
 }
@@ -135,7 +162,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
         let pool = QueuePool::new(slots, queues, params.limit as usize, 2)?;
         let controller = Controller { base: 0.0, old_delay: Time::ZERO };
         let next_update = params.t_update();
-        Ok(Self { params, controller, next_update, pool, stats: Stats::default() })
+        Ok(Self { params, controller, next_update, credit: linux::CREDIT, pool, stats: Stats::default() })
     }
 
     /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
@@ -259,6 +286,9 @@ impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let now = env.now();
         self.catch_up(now);
+        if self.params.linux.is_set() {
+            return self.dequeue_as_linux(env);
+        }
         loop {
             let queue = self.schedule(now)?;
             let packet = self.pool.pop(queue)?;

@@ -23,7 +23,8 @@ use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
 };
 use crate::declare::{
-    Linux, ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays, words,
+    LinuxCoDel, ParamTable, Registered, changes_in_place, facts, in_storage, params, pool_limit_fits, stays,
+    words,
 };
 use crate::storage::queue_pool::QueueList;
 use crate::storage::{HeapPlace, IndexedHeap, Memory, PacketSlot, QueuePool, QueueSlot, Storage};
@@ -44,12 +45,12 @@ pub struct FlowQueue<C> {
 /// The manager of one of the queues that are served in turn.
 pub(crate) trait Control {
     /// The queue was empty at its turn.
-    fn found_empty(&mut self);
+    fn found_empty(&mut self, keeps_interval: bool);
 }
 
 impl Control for CoDelState {
-    fn found_empty(&mut self) {
-        CoDelState::found_empty(self);
+    fn found_empty(&mut self, keeps_interval: bool) {
+        self.found_empty_at_turn(keeps_interval);
     }
 }
 
@@ -59,11 +60,13 @@ pub(crate) struct Turns {
     new: QueueList,
     old: QueueList,
     quantum: u32,
+    /// With `CoDel` as in Linux before March 2026, a queue that is found empty keeps the time at which its interval ends.
+    keeps_interval: bool,
 }
 
 impl Turns {
     pub(crate) fn new(quantum: u32) -> Self {
-        Self { new: QueueList::EMPTY, old: QueueList::EMPTY, quantum }
+        Self { new: QueueList::EMPTY, old: QueueList::EMPTY, quantum, keeps_interval: false }
     }
 
     /// Another quantum for turns from now on.
@@ -151,7 +154,7 @@ impl Turns {
                 }
                 None => {
                     state.listed = false;
-                    state.control.found_empty();
+                    state.control.found_empty(self.keeps_interval);
                 }
             }
         }
@@ -180,13 +183,13 @@ impl Turns {
         pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
         queue: u32,
         is_new: bool,
-        linux: Linux,
+        linux: bool,
     ) where
         C: Default,
         P: Storage<PacketSlot<H>>,
         Q: Storage<QueueSlot<FlowQueue<C>>>,
     {
-        let becomes_old = is_new && (!linux.is_set() || self.old.first().is_some());
+        let becomes_old = is_new && (!linux || self.old.first().is_some());
         if let Some(state) = pool.state_mut(queue) {
             state.listed = becomes_old;
         }
@@ -358,7 +361,9 @@ where
         params.validate()?;
         let pool = QueuePool::new(slots, records, slots_for(params.codel.limit), params.queues as usize)?;
         let fattest = IndexedHeap::new(places, params.queues as usize)?;
-        let (turns, key) = (Turns::new(params.quantum), [params.salt, 0]);
+        let keeps_interval = params.codel.linux == LinuxCoDel::V6_17;
+        let turns = Turns { keeps_interval, ..Turns::new(params.quantum) };
+        let key = [params.salt, 0];
         Ok(Self { params, pool, fattest, turns, key, keyed: false, stats: Stats::default() })
     }
 
@@ -373,6 +378,7 @@ where
         stays("queues", u64::from(self.params.queues), u64::from(params.queues))?;
         stays("salt", self.params.salt, params.salt)?;
         self.turns.set_quantum(params.quantum);
+        self.turns.keeps_interval = params.codel.linux == LinuxCoDel::V6_17;
         self.params = params;
         Ok(())
     }
@@ -467,7 +473,7 @@ where
             let packet = codel.dequeue(&self.params.codel, &mut head, &mut self.stats, env);
             self.pool.state_mut(queue)?.control = codel;
             let Some(packet) = packet else {
-                self.turns.passed(&mut self.pool, queue, is_new, self.params.codel.linux);
+                self.turns.passed(&mut self.pool, queue, is_new, self.params.codel.linux.is_set());
                 continue;
             };
             Turns::sent(&mut self.pool, queue, packet.meta.len);

@@ -73,7 +73,7 @@ impl Registered for FqPieParams {
 pub type PieQueue = FlowQueue<Option<PieState>>;
 
 impl Control for Option<PieState> {
-    fn found_empty(&mut self) {}
+    fn found_empty(&mut self, _: bool) {}
 }
 
 /// Flow queues with a drop probability each.
@@ -181,7 +181,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<PieQueue>>> Discipline<H
             let (queue, is_new) = self.turns.next(&mut self.pool, &mut first_short)?;
             let bytes = self.pool.bytes(queue);
             let Some(packet) = self.pool.pop(queue) else {
-                self.turns.passed(&mut self.pool, queue, is_new, self.params.pie.linux);
+                self.turns.passed(&mut self.pool, queue, is_new, self.params.pie.linux.is_set());
                 continue;
             };
             let was_last = self.pool.packets(queue) == 0;

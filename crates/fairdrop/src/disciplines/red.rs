@@ -6,7 +6,7 @@
 //!
 //! Source: S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions
 //! on Networking 1(4), 1993. Gentle region: S. Floyd, "Recommendation on using the gentle variant of RED", 2000.
-//! Switches for the variant in ns-2: `wait` and `ns2_compat`.
+//! Switches for the variant in ns-2: `wait` and `ns2_compat`. With `linux`, the rules of the kernel instead.
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, carry_out, count_drop, count_mark, depart, drop_packet};
@@ -14,12 +14,21 @@ use crate::contract::{
     Action, Discipline, DisciplineInfo, DropCause, Ecn, Env, Family, Meta, Packet, ParamError, Stats, Stream,
     Time, Waiting, require, unit_interval,
 };
-use crate::declare::{Registered, Warning, changes_in_place, facts, in_storage, params};
+use crate::declare::{Linux, Registered, Warning, changes_in_place, facts, in_storage, params};
 use crate::storage::{LeakyFifo, Position, Slot, Storage};
+pub use burst_modes::{BurstModes, RedBursts};
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
 #[path = "red/burst.rs"]
 pub(super) mod burst;
+#[path = "red/burst_modes.rs"]
+pub(super) mod burst_modes;
+#[path = "red/count_down.rs"]
+pub(super) mod count_down;
+#[path = "red/linux.rs"]
+pub(super) mod linux;
+
+use linux::{LinuxParams, LinuxRed, Unit};
 
 const FLOYD_1993: &str = "Floyd, Jacobson 1993";
 
@@ -53,6 +62,11 @@ params! {
         /// Mark and queue ECN-capable packets where others are dropped early or above max_th; matches and overflows are
         /// dropped.
         ecn: bool = false, Switch, "Floyd 1994; RFC 3168, 5 and 7";
+        /// Rules of the paper, or of a kernel, which counts bytes: thresholds are multiples of mean_packet_size. The average is a
+        /// whole number of w_q bytes; the random number for a drop is drawn before it, so that the first packet over min_th is
+        /// kept; and an idle time halves the average by a table. w_q is then a power of 1/2, and ecn the only switch. Of this
+        /// discipline alone.
+        linux: Linux = "none", Choice(Linux::WORDS), "Linux 6.12, include/net/red.h and net/sched/sch_red.c";
         fields {
             /// Time the link takes for a packet of mean size: an idle link counts as that many arrivals to an empty queue.
             mean_packet_time: Time = Time::from_ms(8);
@@ -70,6 +84,7 @@ impl Registered for RedParams {
               average, so that TCP slows down before the buffer is full. It does not look at who sends.",
         family: Family::Length,
         source: "Floyd, Jacobson 1993",
+        alone: &["linux"],
         ..facts::<Self>()
     };
 
@@ -81,7 +96,12 @@ impl Registered for RedParams {
         require(self.min_th.is_finite(), "min_th", self.min_th, "0 or more, and finite")?;
         require(self.max_th > self.min_th, "max_th", self.max_th, "above min_th")?;
         require(self.mean_packet_time > Time::ZERO, "mean_packet_time", 0.0, "1 ns or more")?;
-        require(!(self.wait && self.independent), "independent", 1.0, "false when wait is true")
+        require(!(self.wait && self.independent), "independent", 1.0, "false when wait is true")?;
+        if self.linux.is_set() { linux::check(&self.as_linux(), Unit::Bytes) } else { Ok(()) }
+    }
+
+    fn check_shared(&self) -> Result<(), ParamError> {
+        require(!self.linux.is_set(), "linux", 1.0, "none: only red itself follows a kernel")
     }
 
     fn set_link_rate(&mut self, rate_bps: u64) {
@@ -99,6 +119,21 @@ impl Registered for RedParams {
 }
 
 impl RedParams {
+    /// What the kernel has of them.
+    pub(super) fn as_linux(&self) -> LinuxParams {
+        let Self { min_th, max_th, max_p, w_q, mean_packet_size, mean_packet_time, .. } = *self;
+        let switches = [
+            ("gentle", self.gentle),
+            ("wait", self.wait),
+            ("independent", self.independent),
+            ("ns2_compat", self.ns2_compat),
+            ("byte_mode", self.byte_mode),
+            ("idle_decay_only", self.idle_decay_only),
+        ];
+        let foreign = switches.into_iter().find(|(_, is_on)| *is_on).map(|(name, _)| name);
+        LinuxParams { min_th, max_th, max_p, w_q, mean_packet_size, mean_packet_time, foreign }
+    }
+
     /// Whether a packet is marked where another is dropped. One that is marked already is queued as well.
     #[inline]
     pub(crate) fn marks(&self, ecn: Ecn) -> bool {
@@ -119,6 +154,14 @@ const BOUND_STEP: f64 = 1.0 / 16.0;
 const MOST_COUNTS: f64 = 1e6;
 
 const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
+
+/// An arrival at or above `min_th`.
+enum Tested {
+    /// It is decided without a random draw.
+    Decided(Option<DropCause>),
+    /// It is dropped early with this probability.
+    Early(f64),
+}
 
 /// Average queue and spacing of early drops: RED without its FIFO.
 #[derive(Clone, Debug)]
@@ -190,6 +233,10 @@ impl RedState {
     #[cold]
     #[inline(never)]
     fn decay(&mut self, params: &RedParams, now: Time) -> bool {
+        // The kernel's rules have the idle time to themselves.
+        if params.linux.is_set() {
+            return true;
+        }
         let Some(since) = self.idle_since.take() else { return true };
         let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
         self.avg *= power(self.keep, missed);
@@ -344,30 +391,41 @@ impl RedState {
         len: u32,
         env: &mut E,
     ) -> Option<DropCause> {
+        let p_a = match self.tested(params, waiting, len) {
+            Tested::Decided(decision) => return decision,
+            Tested::Early(p_a) => p_a,
+        };
+        if may_drop_early && unit_interval(env.random(Stream::EarlyDrop)) < p_a {
+            self.set_count(0);
+            return Some(DropCause::RedEarly);
+        }
+        None
+    }
+
+    /// Counts an arrival at or above `min_th`, up to the random draw.
+    #[inline(always)]
+    fn tested(&mut self, params: &RedParams, waiting: u32, len: u32) -> Tested {
         if params.ns2_compat && waiting <= 1 {
             self.set_count(-1);
-            return None;
+            return Tested::Decided(None);
         }
         let p_b = if self.avg < params.max_th {
             params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th)
         } else if params.gentle && self.avg < 2.0 * params.max_th {
             params.max_p + (1.0 - params.max_p) * (self.avg - params.max_th) / params.max_th
         } else {
-            self.set_count(0);
-            return Some(DropCause::RedForced);
+            // With `ns2_compat` the free pass stays: ns-2's `old` is set by the arrival that passes, and by no drop.
+            let unused = params.ns2_compat && self.count() < 0;
+            self.set_count(if unused { -1 } else { 0 });
+            return Tested::Decided(Some(DropCause::RedForced));
         };
         if params.ns2_compat && self.count() < 0 {
             self.set_count(1);
-            return None;
+            return Tested::Decided(None);
         }
         self.counts_left -= 1;
         let scale = if params.byte_mode { f64::from(len) / f64::from(params.mean_packet_size) } else { 1.0 };
-        let p_a = spaced(params, p_b * scale, self.count() as f64);
-        if may_drop_early && unit_interval(env.random(Stream::EarlyDrop)) < p_a {
-            self.set_count(0);
-            return Some(DropCause::RedEarly);
-        }
-        None
+        Tested::Early(spaced(params, p_b * scale, self.count() as f64))
     }
 
     /// An arrival was dropped before RED saw it, and is counted all the same. With `ns2_compat` it does not use up the free
@@ -577,7 +635,24 @@ macro_rules! decision_calls {
 
         decision_calls!(except departed);
     };
+    (except average_packets) => {
+        /// A waiting packet of `len` bytes was transmitted: for the counters alone.
+        #[inline]
+        pub fn departed(&mut self, len: u32) {
+            self.stats.departed.add(len);
+        }
+
+        decision_calls!(except both);
+    };
     (except departed) => {
+        decision_calls!(except both);
+
+        /// The average queue in packets.
+        pub fn average_packets(&self) -> f64 {
+            self.state.avg
+        }
+    };
+    (except both) => {
         /// The transmitter is free and nothing waits: the link is idle from `now` on.
         #[inline]
         pub fn idle(&mut self, now: $crate::Time) {
@@ -587,11 +662,6 @@ macro_rules! decision_calls {
         /// Counters by cause.
         pub fn stats(&self) -> &$crate::Stats {
             &self.stats
-        }
-
-        /// The average queue in packets.
-        pub fn average_packets(&self) -> f64 {
-            self.state.avg
         }
     };
 }
@@ -699,16 +769,26 @@ pub struct RedDecision {
     params: RedParams,
     state: RedState,
     stats: Stats,
+    /// With `linux`, in place of `state`.
+    linux: LinuxRed,
 }
 
 impl RedDecision {
     /// A queue that is empty at time 0.
     ///
     /// # Errors
-    /// A parameter is out of range.
+    /// A parameter is out of range; or `linux` is set, since a burst says nothing of the bytes that wait.
     pub fn new(params: RedParams) -> Result<Self, ParamError> {
+        require(!params.linux.is_set(), "linux", 1.0, "none without a queue")?;
+        Self::of_queue(params)
+    }
+
+    /// The decisions of a queue, by the kernel's rules as well.
+    fn of_queue(params: RedParams) -> Result<Self, ParamError> {
         params.validate()?;
-        Ok(Self { state: RedState::new(&params), stats: Stats::default(), params })
+        let linux = LinuxRed::new(&params.as_linux(), Unit::Bytes);
+        let params = effective(params);
+        Ok(Self { state: RedState::new(&params), stats: Stats::default(), params, linux })
     }
 
     /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
@@ -717,6 +797,8 @@ impl RedDecision {
     /// A parameter is out of range; nothing has changed then.
     pub fn change(&mut self, params: RedParams) -> Result<(), ParamError> {
         params.validate()?;
+        self.linux = self.linux.under(&params.as_linux(), Unit::Bytes);
+        let params = effective(params);
         self.state = self.state.under(&params);
         self.params = params;
         Ok(())
@@ -725,19 +807,69 @@ impl RedDecision {
     /// What becomes of an arrival at `queue`.
     #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, queue: &mut impl Waiting<H>, env: &mut E) -> Action {
-        let Self { params, state: average, stats } = self;
+        let Self { params, state: average, stats, linux } = self;
         stats.arrived.packets += 1;
         average.update(params, queue.packets(), env.now());
-        let decision = average.decision(params, queue.packets(), meta.len, env);
+        let decision = if average.below_min_th(params) {
+            None
+        } else if params.is_common() {
+            average.common_decision(params, env)
+        } else if params.linux.is_set() {
+            average.decision_as_linux(linux, queue.bytes(), env)
+        } else {
+            average.other_decision(true, params, queue.packets(), meta.len, env)
+        };
         stats.arrived.bytes += u64::from(meta.len);
         settle(average, stats, decision, params, meta, || queue.has_room(params.limit))
     }
 
-    decision_calls!();
+    decision_calls!(except average_packets);
+
+    /// The average queue in packets.
+    pub fn average_packets(&self) -> f64 {
+        self.average_and_count().0
+    }
 
     /// Arrivals tested since the last early drop, which spaces drops; -1 when the average was below `min_th`.
     pub fn count(&self) -> i64 {
-        self.state.count()
+        self.average_and_count().1
+    }
+
+    #[inline]
+    fn average_and_count(&self) -> (f64, i64) {
+        if self.params.linux.is_set() {
+            (self.linux.average_packets(), self.linux.count())
+        } else {
+            (self.state.avg, self.state.count())
+        }
+    }
+}
+
+/// The parameters under which [`RedState`] leaves every arrival to [`RedState::decision_as_linux`] where `linux` is set: its average
+/// stays, and is never below `min_th`. A test of its own would cost every packet two instructions.
+fn effective(params: RedParams) -> RedParams {
+    if params.linux.is_set() {
+        RedParams { w_q: 0.0, min_th: f64::NEG_INFINITY, independent: true, ..params }
+    } else {
+        params
+    }
+}
+
+impl RedState {
+    /// The decision by the kernel's rules, which move their average first, on an arrival that finds `bytes`.
+    #[cold]
+    #[inline(never)]
+    fn decision_as_linux<H, E: Env<H>>(
+        &mut self,
+        linux: &mut LinuxRed,
+        bytes: u64,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        if let Some(since) = self.idle_since.take() {
+            linux.idle(since);
+        }
+        linux.update(bytes, env.now());
+        linux.decision(env)
     }
 }
 
@@ -754,7 +886,7 @@ impl<H, S: Storage<Slot<H>>> Red<H, S> {
     /// # Errors
     /// A parameter is out of range, or `slots` are too few for `limit`.
     pub fn new(params: RedParams, slots: S) -> Result<Self, ParamError> {
-        let decision = RedDecision::new(params)?;
+        let decision = RedDecision::of_queue(params)?;
         let fifo = fifo_in(slots, decision.params.limit)?;
         Ok(Self { decision, fifo })
     }
@@ -777,8 +909,9 @@ impl<H, S: Storage<Slot<H>>> Discipline<H> for Red<H, S> {
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        see("avg", self.decision.average_packets());
-        see("count", self.decision.count() as f64);
+        let (average, count) = self.decision.average_and_count();
+        see("avg", average);
+        see("count", count as f64);
     }
 }
 

@@ -104,6 +104,14 @@ pub struct IdRing<'a> {
     dropped: usize,
 }
 
+/// The packets that wait in a ring at one time, before newer ones come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Older {
+    tail: u32,
+    packets: u32,
+    dropped: usize,
+}
+
 impl<'a> IdRing<'a> {
     /// A ring with the ids and lengths of its slots, and the part of it that packets wait in. `victims` has room for every candidate
     /// of the burst; without room a packet that was to be dropped stays. `None` when the slots are no power of two, ids and lengths
@@ -128,6 +136,19 @@ impl<'a> IdRing<'a> {
     /// The slots of waiting packets that are to be dropped, in the order of the decisions.
     pub fn victims(&self) -> &[Victim] {
         self.victims.get(..self.dropped).unwrap_or(&[])
+    }
+
+    /// Those that wait now.
+    #[inline]
+    pub(crate) fn older(&self) -> Older {
+        let Occupied { tail, packets, .. } = self.occupied;
+        Older { tail, packets, dropped: self.dropped }
+    }
+
+    /// The ring with candidates drawn from `older` alone, or, without it, from all.
+    #[inline]
+    pub(crate) fn drawn_from<'r>(&'r mut self, older: Option<Older>) -> DrawnFrom<'r, 'a> {
+        DrawnFrom { ring: self, older }
     }
 
     /// Queues an arrival; does nothing where no slot is free.
@@ -171,11 +192,16 @@ impl<'a> IdRing<'a> {
     /// Writes a run of arrivals behind the tail, which counts none of them yet. `None` where fewer slots are free.
     #[inline(always)]
     pub(crate) fn write_ahead(&mut self, run: &Arrivals<'_>) -> Option<RunSlots<'_>> {
+        self.write_ahead_of(run, self.span())
+    }
+
+    #[inline(always)]
+    fn write_ahead_of(&mut self, run: &Arrivals<'_>, span: usize) -> Option<RunSlots<'_>> {
         if self.free() < run.len() {
             return None;
         }
-        let (head, span) = (u64::from(self.occupied.head), self.span());
-        let from = self.index(span);
+        let head = u64::from(self.occupied.head);
+        let from = self.index(self.span());
         write_round(self.ids, from, run.ids)?;
         write_round(self.lens, from, run.lens)?;
         let has_none = run.ids.iter().fold(0, |any, &id| any | u32::from(id == NO_ID).wrapping_neg()) != 0;
@@ -194,6 +220,35 @@ impl<'a> IdRing<'a> {
     /// The slot at an offset from the oldest, as a place.
     fn place(&self, offset: usize) -> u32 {
         self.index(offset) as u32
+    }
+
+    /// A live slot of the oldest `span`, each with the same probability.
+    #[inline]
+    fn draw_below<H, E: Env<H>>(&self, span: usize, env: &mut E) -> Option<u32> {
+        let is_live = |offset| self.len_at(self.place(offset)).is_some();
+        draw_slot(span, is_live, || env.random(Stream::Candidate)).map(|offset| self.place(offset))
+    }
+
+    /// The same, with a probability proportional to `weight`, at most `most`.
+    #[inline]
+    fn draw_weighted_below<H, E: Env<H>>(
+        &self,
+        span: usize,
+        most: u32,
+        weight: impl Fn(u32, u32) -> u32,
+        env: &mut E,
+    ) -> Option<u32> {
+        let weight_at = |offset| {
+            let place = self.place(offset);
+            self.len_at(place).map_or(0, |len| weight(place, len))
+        };
+        let random = || env.random(Stream::Candidate);
+        draw_slot_by_weight(span, most, weight_at, random).map(|offset| self.place(offset))
+    }
+
+    /// The live slots of the oldest `span`.
+    fn places_below(&self, span: usize) -> impl DoubleEndedIterator<Item = u32> {
+        (0..span).map(|offset| self.place(offset)).filter(|&place| self.len_at(place).is_some())
     }
 }
 
@@ -218,6 +273,32 @@ pub(crate) struct RunSlots<'a> {
 }
 
 impl RunSlots<'_> {
+    /// Draws for arrivals with `ids`, the first of which finds `queued` others of the run among the slots and each later one
+    /// `step` more. Returns how many come before the first that [may match](Self::may_match), and the number that this one drew.
+    ///
+    /// Out of line: among all that surrounds it half of its values would not be in registers.
+    #[inline(never)]
+    pub(crate) fn draw_for<H, E: Env<H>>(
+        &self,
+        ids: &[u32],
+        queued: usize,
+        step: usize,
+        env: &mut E,
+    ) -> Option<(usize, u64)> {
+        let &Self { ids: slots, mask, head, span, named } = self;
+        // Cut once more, since this is another function.
+        let slots = RunSlots { ids: slots.get(..=mask)?, mask, head, span, named };
+        let mut queued = queued;
+        for (at, &id) in ids.iter().enumerate() {
+            let number = env.random(Stream::Candidate);
+            if slots.may_match(number, queued, id) {
+                return Some((at, number));
+            }
+            queued += step;
+        }
+        None
+    }
+
     /// Whether a draw with `number`, once `queued` arrivals of the run are, may end with a packet of `id`, or with none at once.
     #[inline(always)]
     pub(crate) fn may_match(&self, number: u64, queued: usize, id: u32) -> bool {
@@ -249,8 +330,7 @@ impl<H> Waiting<H> for IdRing<'_> {
         if self.occupied.packets == 0 {
             return None;
         }
-        let is_live = |offset| self.len_at(self.place(offset)).is_some();
-        draw_slot(self.span(), is_live, || env.random(Stream::Candidate)).map(|offset| self.place(offset))
+        self.draw_below(self.span(), env)
     }
 
     fn draw_weighted<E: Env<H>>(
@@ -259,12 +339,7 @@ impl<H> Waiting<H> for IdRing<'_> {
         weight: impl Fn(u32, u32) -> u32,
         env: &mut E,
     ) -> Option<u32> {
-        let weight_at = |offset| {
-            let place = self.place(offset);
-            self.len_at(place).map_or(0, |len| weight(place, len))
-        };
-        let random = || env.random(Stream::Candidate);
-        draw_slot_by_weight(self.span(), most, weight_at, random).map(|offset| self.place(offset))
+        self.draw_weighted_below(self.span(), most, weight, env)
     }
 
     fn at_rank(&mut self, rank: u32) -> Option<u32> {
@@ -272,7 +347,7 @@ impl<H> Waiting<H> for IdRing<'_> {
     }
 
     fn places(&self) -> impl DoubleEndedIterator<Item = u32> {
-        (0..self.span()).map(|offset| self.place(offset)).filter(|&place| self.len_at(place).is_some())
+        self.places_below(self.span())
     }
 
     fn candidate<E: Env<H>>(&self, place: u32, _env: &mut E) -> Option<Candidate<u32>> {
@@ -288,5 +363,83 @@ impl<H> Waiting<H> for IdRing<'_> {
         self.occupied.packets -= 1;
         self.occupied.bytes = self.occupied.bytes.saturating_sub(u64::from(len));
         Some(len)
+    }
+}
+
+/// A ring whose candidates are drawn from its older packets alone. All that are dropped are older.
+#[derive(Debug)]
+pub(crate) struct DrawnFrom<'r, 'a> {
+    ring: &'r mut IdRing<'a>,
+    older: Option<Older>,
+}
+
+impl DrawnFrom<'_, '_> {
+    /// Packets that a draw may end with.
+    #[inline(always)]
+    pub(crate) fn packets(&self) -> u32 {
+        let dropped_since = |older: Older| (self.ring.dropped - older.dropped) as u32;
+        self.older.map_or(self.ring.occupied.packets, |older| older.packets - dropped_since(older))
+    }
+
+    /// Slots from the oldest to the newest that is drawn from.
+    #[inline(always)]
+    fn span(&self) -> usize {
+        let tail = self.older.map_or(self.ring.occupied.tail, |older| older.tail);
+        tail.wrapping_sub(self.ring.occupied.head) as usize
+    }
+
+    /// [`IdRing::write_ahead`], with draws from these slots alone.
+    #[inline(always)]
+    pub(crate) fn write_ahead(&mut self, run: &Arrivals<'_>) -> Option<RunSlots<'_>> {
+        self.ring.write_ahead_of(run, self.span())
+    }
+}
+
+impl<H> Waiting<H> for DrawnFrom<'_, '_> {
+    type Place = u32;
+
+    fn packets(&self) -> u32 {
+        Waiting::<H>::packets(self.ring)
+    }
+
+    fn drawable(&self) -> u32 {
+        self.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        Waiting::<H>::bytes(self.ring)
+    }
+
+    fn has_room(&mut self, limit: u32) -> bool {
+        Waiting::<H>::has_room(self.ring, limit)
+    }
+
+    fn draw<E: Env<H>>(&mut self, env: &mut E) -> Option<u32> {
+        if self.packets() == 0 { None } else { self.ring.draw_below(self.span(), env) }
+    }
+
+    fn draw_weighted<E: Env<H>>(
+        &mut self,
+        most: u32,
+        weight: impl Fn(u32, u32) -> u32,
+        env: &mut E,
+    ) -> Option<u32> {
+        self.ring.draw_weighted_below(self.span(), most, weight, env)
+    }
+
+    fn at_rank(&mut self, rank: u32) -> Option<u32> {
+        Waiting::<H>::places(self).nth(rank as usize)
+    }
+
+    fn places(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.ring.places_below(self.span())
+    }
+
+    fn candidate<E: Env<H>>(&self, place: u32, env: &mut E) -> Option<Candidate<u32>> {
+        Waiting::<H>::candidate(self.ring, place, env)
+    }
+
+    fn discard<E: Env<H>>(&mut self, place: u32, cause: DropCause, env: &mut E) -> Option<u32> {
+        self.ring.discard(place, cause, env)
     }
 }

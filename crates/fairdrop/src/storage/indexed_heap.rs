@@ -88,6 +88,104 @@ impl<S> IndexedHeap<S> {
     }
 }
 
+/// The heap as CAKE of the kernel has it: all entries are always in it, at first in the order of their numbers; it is in order only
+/// while its user keeps it so, and among equals the first depends on earlier operations. Keys are at the places of their entries'
+/// numbers.
+///
+/// Source: Linux, `net/sched/sch_cake.c`, `cake_heapify` and `cake_heapify_up`.
+impl<S> IndexedHeap<S> {
+    /// All entries, in the order of their numbers.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn lay_out<K>(&mut self)
+    where
+        S: AsMut<[HeapPlace<K>]>,
+    {
+        for (number, place) in self.places.as_mut().iter_mut().enumerate() {
+            (place.id, place.place) = (number as u32, number as u32);
+        }
+    }
+
+    /// The entry on top.
+    pub(crate) fn top<K>(&self) -> Option<u32>
+    where
+        S: AsRef<[HeapPlace<K>]>,
+    {
+        self.places.as_ref().first().map(|place| place.id)
+    }
+
+    /// Puts the whole heap in order.
+    pub(crate) fn put_in_order<K: Copy + PartialOrd>(&mut self)
+    where
+        S: AsMut<[HeapPlace<K>]>,
+    {
+        let places = self.places.as_mut();
+        (0..places.len() / 2).rev().for_each(|at| sink(places, at));
+    }
+
+    /// Gives entry `id` another key; `ordered`: it moves to where it belongs, `up` or down.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reweigh<K: Copy + PartialOrd>(&mut self, id: u32, key: K, ordered: bool, up: bool)
+    where
+        S: AsMut<[HeapPlace<K>]>,
+    {
+        let places = self.places.as_mut();
+        let Some(own) = places.get_mut(id as usize) else { return };
+        own.key = key;
+        let mut at = own.place as usize;
+        if ordered && !up {
+            sink(places, at);
+        }
+        while ordered && up && at > 0 && key_at(places, at) < key_at(places, (at - 1) / 2) {
+            swap(places, at, (at - 1) / 2);
+            at = (at - 1) / 2;
+        }
+    }
+}
+
+fn key_at<K: Copy>(places: &[HeapPlace<K>], at: usize) -> Option<K> {
+    places.get(at).and_then(|place| places.get(place.id as usize)).map(|own| own.key)
+}
+
+/// Moves the entry at `at` down; of two equal ones the left one goes up. As in the kernel, after the first step down the next two
+/// entries are compared with the one that has gone up: the entry seldom comes as low as it belongs.
+#[cold]
+#[inline(never)]
+fn sink<K: Copy + PartialOrd>(places: &mut [HeapPlace<K>], mut at: usize) {
+    let mut key = key_at(places, at);
+    loop {
+        let mut least = at;
+        for below in [2 * at + 1, 2 * at + 2] {
+            let other = key_at(places, below);
+            if below < places.len() && other < key {
+                (least, key) = (below, other);
+            }
+        }
+        if least == at {
+            return;
+        }
+        swap(places, at, least);
+        at = least;
+    }
+}
+
+#[inline(never)]
+fn swap<K>(places: &mut [HeapPlace<K>], one: usize, other: usize) {
+    for (at, id) in [(one, id_at(places, other)), (other, id_at(places, one))] {
+        if let Some(place) = places.get_mut(at) {
+            place.id = id;
+        }
+        if let Some(own) = places.get_mut(id as usize) {
+            own.place = at as u32;
+        }
+    }
+}
+
+fn id_at<K>(places: &[HeapPlace<K>], at: usize) -> u32 {
+    places.get(at).map_or(0, |place| place.id)
+}
+
 #[inline]
 fn entry<K: Copy>(places: &[HeapPlace<K>], at: usize) -> Option<(K, u32)> {
     places.get(at).map(|place| (place.key, place.id))

@@ -11,21 +11,20 @@ use fairdrop_tcp::receiver::Blocks;
 use fairdrop_tcp::{EcnFeedback, TcpConfig};
 
 impl Flows<'_> {
-    /// The packet of an open-loop source that comes to the end of its host's own link.
-    #[inline]
-    pub fn packet_of_source(&self, flow: u32) -> InFlight {
+    /// The packet of an open-loop source that comes to the end of its host's own link, and the next one in its place.
+    #[inline(always)]
+    pub fn take_from_source(&mut self, flow: u32) -> (InFlight, NextOfSource) {
         let group = self.group_of[flow as usize];
-        let Datagram { len, class, ecn } = self.open[self.index(flow, group) as usize].pending;
-        InFlight { class, ecn, ..InFlight::new(flow, group, 0, len, Role::Data) }
+        let hosts = &self.hosts[usize::from(group)];
+        let open = &mut self.open[(flow - hosts.others) as usize];
+        let Datagram { len, class, ecn } = open.pending;
+        (InFlight { class, ecn, ..InFlight::new(flow, group, 0, len, Role::Data) }, open.next(hosts))
     }
 
-    /// The next packet of an open-loop source, in place of that one.
-    #[inline(always)]
+    /// The next packet of an open-loop source, in place of the pending one.
+    #[inline(never)]
     pub fn next_of_source(&mut self, flow: u32) -> NextOfSource {
-        let group = self.group_of[flow as usize];
-        let index = self.index(flow, group);
-        let group = usize::from(group);
-        self.open[index as usize].next(self.scenario.groups[group].packet_size, &self.hosts[group])
+        self.take_from_source(flow).1
     }
 
     /// Bytes of a segment on the wire.
@@ -92,20 +91,6 @@ impl Flows<'_> {
     #[inline]
     pub fn has_options(&self, group: u16) -> bool {
         self.hosts[usize::from(group)].has_options
-    }
-
-    #[inline]
-    pub fn delays_acks(&self, group: u16) -> bool {
-        self.hosts[usize::from(group)].delays_acks
-    }
-
-    /// The sink of a flow that is not TCP takes a packet; it counts when `measured`.
-    #[inline]
-    pub fn take(&mut self, flow: u32, len: u32, group: u16, measured: bool) {
-        if measured {
-            let header = self.hosts[usize::from(group)].header;
-            self.sinks[flow as usize].delivered.add(len, header);
-        }
     }
 
     /// The sink takes a packet at `at`, whose timestamp says when it was `sent`; it counts when `measured`.

@@ -29,6 +29,8 @@ pub struct Hosts {
     pub others: u32,
     /// Header bytes of a packet.
     pub header: u32,
+    /// Bytes of a packet whose source has no sizes of its own.
+    pub packet_size: u32,
     /// Whether nothing comes back from the sinks.
     pub is_open: bool,
     /// Whether its sinks only count what comes.
@@ -56,6 +58,7 @@ impl Hosts {
             hops: [&group.forward, &group.backward].map(|path| path.len() as u16),
             others: others_before(scenario, number, tcp.is_some()),
             header: group.header,
+            packet_size: group.packet_size,
             is_open: tcp.is_none(),
             takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),

@@ -16,6 +16,7 @@ mod window;
 
 pub use open_flow::{Coming, NextOfSource};
 pub use outside::SenderState;
+pub use paths::AtHost;
 pub use sink::Answer;
 pub use transfer::Transfer;
 pub use window::WindowSeries;
@@ -262,12 +263,6 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn is_acknowledged(&self, flow: u32, group: u16) -> bool {
         self.tcp[self.index(flow, group) as usize].is_acknowledged()
-    }
-
-    /// Whether the sinks of a group only count what comes.
-    #[inline]
-    pub fn takes_at_once(&self, group: u16) -> bool {
-        self.hosts[usize::from(group)].takes_at_once
     }
 
     /// Whether nothing comes back from the sinks of a group.

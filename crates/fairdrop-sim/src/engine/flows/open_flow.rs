@@ -41,13 +41,13 @@ pub struct OpenFlow<'s> {
 }
 
 impl OpenFlow<'_> {
-    /// The source's next packet, in packets of `packet_size` bytes where it has no sizes of its own.
+    /// The source's next packet.
     #[inline(always)]
-    pub fn next(&mut self, packet_size: u32, hosts: &Hosts) -> NextOfSource {
-        let Hosts { rate, largest: [largest, _], delay, stop, lanes, .. } = hosts;
+    pub fn next(&mut self, hosts: &Hosts) -> NextOfSource {
+        let Hosts { rate, largest: [largest, _], delay, stop, lanes, packet_size, .. } = hosts;
         let mut next = NextOfSource { coming: Coming::Nothing, lane: lanes[0], lost: 0 };
         loop {
-            let at = match self.source.take(packet_size, &mut self.pending, *stop) {
+            let at = match self.source.take(*packet_size, &mut self.pending, *stop) {
                 Next::Packet(at) => at,
                 Next::Search(at) => {
                     next.coming = Coming::Search(at);

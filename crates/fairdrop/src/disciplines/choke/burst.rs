@@ -20,9 +20,9 @@ enum End {
 }
 
 /// An environment whose next number for a candidate was drawn already.
-struct Resumed<'e, E> {
-    env: &'e mut E,
-    number: Option<u64>,
+pub(super) struct Resumed<'e, E> {
+    pub(super) env: &'e mut E,
+    pub(super) number: Option<u64>,
 }
 
 impl<H, E: Env<H>> Env<H> for Resumed<'_, E> {
@@ -147,7 +147,7 @@ impl ChokeDecision {
             self.settle::<H>(Some(cause), meta, ring)
         } else {
             let number = if let End::Drawn(number) = end { Some(number) } else { None };
-            self.arrival(meta, ring, &mut Resumed { env, number })
+            self.arrival(meta, &mut ring.drawn_from(None), &mut Resumed { env, number })
         };
         if !matches!(action, Action::Drop(_)) {
             ring.push(meta);

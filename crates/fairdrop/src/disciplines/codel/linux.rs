@@ -5,6 +5,7 @@
 
 use super::{CoDelParams, CoDelState, Head};
 use crate::contract::{DropCause, Env, Packet, Stats, Time};
+use crate::declare::LinuxCoDel;
 use crate::disciplines::outcome::mark_or_drop;
 
 /// 2^10 ns make a tick (`CODEL_SHIFT`).
@@ -50,7 +51,12 @@ impl CoDelState {
         env: &mut E,
     ) -> Option<Packet<H>> {
         let now = ticks(env.now());
-        let (mut packet, ripe) = self.take_as_linux(params, queue, now)?;
+        let keeps_interval = params.linux == LinuxCoDel::V6_17;
+        let before = self.first_above.filter(|_| keeps_interval);
+        let Some((mut packet, ripe)) = self.take_as_linux(params, queue, now) else {
+            self.first_above = before;
+            return None;
+        };
         if !self.dropping {
             if !ripe {
                 return Some(packet);

@@ -44,6 +44,11 @@ impl<I: Storage<u32>> Memory<I> {
     /// Number of the `size` ids from `from` on that equal `id`.
     #[inline]
     pub fn hits(&self, from: usize, size: usize, id: u32) -> u32 {
+        if size == PROBED
+            && let Some(ids) = self.ids.as_ref().get(from..).and_then(<[u32]>::first_chunk)
+        {
+            return matches_probed(ids, id);
+        }
         matches(self.ids.as_ref().get(from..from + size).unwrap_or_default(), id)
     }
 
@@ -84,6 +89,12 @@ impl<I: Storage<u32>> Memory<I> {
 /// Number of `ids` equal to `id`.
 #[inline(never)]
 pub(in super::super) fn matches(ids: &[u32], id: u32) -> u32 {
+    ids.iter().map(|&other| u32::from(other == id)).sum()
+}
+
+/// [`matches`] of as many as a sample is compared with: a length that the compiler knows, so that it unrolls the loop.
+#[inline(never)]
+fn matches_probed(ids: &[u32; PROBED], id: u32) -> u32 {
     ids.iter().map(|&other| u32::from(other == id)).sum()
 }
 

@@ -201,7 +201,7 @@ impl RedDecision {
     #[inline(never)]
     fn drop_early(&mut self, early: Option<DropCause>, meta: &Meta, waiting: u32) -> Action {
         self.stats.arrived.add(meta.len);
-        let Self { params, state, stats } = self;
+        let Self { params, state, stats, .. } = self;
         settle(state, stats, early, params, meta, || waiting < params.limit)
     }
 
