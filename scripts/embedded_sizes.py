@@ -153,7 +153,8 @@ class Program:
         if name in ("c.jr", "c.jalr") and operands != "ra":
             sys.exit(f"embedded: an indirect call at {address:#x} ({name} {operands}): its stack is not known")
         if name == "jalr":
-            _, through, offset = operands.split(", ")
+            # Without an offset the register stands alone.
+            _, through, offset = operands.split(", ") if "," in operands else ("ra", operands, "0")
             if through not in upper:
                 sys.exit(f"embedded: an indirect call at {address:#x} ({name} {operands}): its stack is not known")
             return upper[through] + int(offset, 0)

@@ -151,8 +151,10 @@ def fetch(package: str = NEWEST) -> Kernel:
     if not images:
         raise Missing(f"{package} has no kernel")
     folders = [*kept.glob("root/usr/lib/modules/*"), *kept.glob("root/lib/modules/*")]
-    modules = next(folder for folder in folders if (folder / "kernel").is_dir())
-    return Kernel(package, modules.name, images[0], modules)
+    modules = [folder for folder in folders if (folder / "kernel").is_dir()]
+    if not modules:
+        raise Missing(f"{package} has no modules")
+    return Kernel(package, modules[0].name, images[0], modules[0])
 
 
 def with_dependencies(kernel: Kernel, names: Iterable[str]) -> list[Path]:

@@ -215,7 +215,7 @@ static void set_red(struct fd_red_params *red, const char *name, const char *kin
         red->w_q = scaled(name, value, 0x1p32);
     else if (strcmp(name, "mean_packet_size") == 0)
         red->mean_packet_size = (fd_u32)strtoul(value, NULL, 10);
-    else
+    else if (strcmp(name, "linux") != 0 || strcmp(value, "none") != 0)
         decline(name, value);
 }
 
@@ -410,6 +410,8 @@ static bool open_queue(struct queue *new)
             read_parameter(new);
         else if (strcmp(kind, "L") == 0)
             new->limit = (fd_u32)whole(), rate = whole();
+        else if (strcmp(kind, "B") == 0)
+            decline("bursts", "in modes");
         else if (strcmp(kind, "E") == 0)
             return begin(new, rate), true;
     }

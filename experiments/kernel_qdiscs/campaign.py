@@ -2,6 +2,7 @@
 
 python -m experiments.kernel_qdiscs.campaign                every discipline, 20 loads (half a minute)
 python -m experiments.kernel_qdiscs.campaign codel pie      those of the kernel's names
+python -m experiments.kernel_qdiscs.campaign --fetch        first downloads the kernel that has dualpi2 (170 MB)
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import sys
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from experiments.kernel_qdiscs.build import MissingError, compile_all, version
+from experiments.kernel_qdiscs.build import MissingError, compile_all, fetch_newer, newer, version
 
 RESULT = Path(__file__).with_name("decisions.csv")
+# Forms that the CoDel before March 2026 is compared with.
+OLDER = "before 2026-03"
 LOADS = range(1, 21)
 EVENTS = 100_000
 
@@ -76,11 +79,21 @@ def write(rows: list[Decisions]) -> None:
     os.replace(new, RESULT)
 
 
-def main(names: list[str]) -> int:
+def stored() -> list[Decisions]:
+    """The rows of the last run."""
+    if not RESULT.exists():
+        return []
+    with RESULT.open(encoding="utf-8", newline="") as file:
+        return [Decisions(**row) for row in csv.DictReader(file)]  # type: ignore[arg-type]
+
+
+def main(names: list[str], fetch: bool = False) -> int:
     """Prints a line for each form; stores them where all were asked for. 1 where a form "linux" decides otherwise."""
     try:
-        kernel = version()
-        program = compile_all(kernel)
+        if fetch:
+            fetch_newer()
+        kernel, later = version(), newer()
+        program, older = compile_all(kernel), compile_all(kernel, older_codel=True)
     except MissingError as reason:
         print(f"linux-qdiscs: skipped: {reason}")
         return 0
@@ -89,16 +102,22 @@ def main(names: list[str]) -> int:
     for form in forms(program):
         if names and form[0] not in names:
             continue
-        row = compared(program, kernel, form)
+        row = compared(
+            older if OLDER in form[1] else program, later[0] if later and form[0] == "dualpi2" else kernel, form
+        )
         rows.append(row)
         counts = f"{row.events:9} {row.equal:9} {row.agreeing:3} of {row.loads}"
         print(f"{row.discipline:9} {row.form:10} {counts}  {row.first}", flush=True)
+    if not later and not names:
+        print("dualpi2: skipped: no newer kernel (--fetch)")
     if not names:
-        write(rows)
+        write(rows if later else [*rows, *(row for row in stored() if row.discipline == "dualpi2")])
     return int(any(row.form.startswith("linux") and row.equal < row.events for row in rows))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="DISCIPLINE", help="disciplines of the kernel")
-    sys.exit(main(parser.parse_args().names))
+    parser.add_argument("--fetch", action="store_true", help="download the kernel that has dualpi2 (170 MB)")
+    options = parser.parse_args()
+    sys.exit(main(options.names, options.fetch))

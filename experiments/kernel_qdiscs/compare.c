@@ -19,7 +19,7 @@
 #include "fairdrop.h"
 #include "host.h"
 
-enum { MOST_DROPS = 4096, LIMIT = 300, FLOWS = 40, MTU = 1514 };
+enum { MOST_DROPS = 4096, LIMIT = 300, AMPLE = 9000, FLOWS = 40, MTU = 1514 };
 
 /* What an event led to. */
 struct decision {
@@ -43,17 +43,23 @@ struct form {
     bool one_size;
 };
 
-#define CHOKE "limit=300 min_th=30 max_th=90 max_p=0.02 w_q=0.001953125 list_limit=512 addresses=linux_holes "
-#define RED "limit=300 min_th=30 max_th=90 max_p=0.02 w_q=0.001953125 mean_packet_size=1000 "
+#define CHOKE "limit=300 min_th=30 max_th=90 max_p=0.02 w_q=0.001953125 list_limit=512 "
+#define RED "min_th=30 max_th=90 max_p=0.02 w_q=0.001953125 mean_packet_size=1000 "
 #define CODEL "limit=300 mtu=1514 "
 #define PIE "limit=300 mean_packet_size=1514 "
 #define SFB "limit=300 levels=8 bins=16 full=all increment=0.00050355 decrement=0.0000457771 rehash=20s warm_up=5s "
 #define CAKE "limit=300 follow_rate=false "
+#define DUALPI2_SETTINGS "limit=300 min_th=1ms "
 
 static const struct form FORMS[] = {
-    { "choke", "source", "choke_hardware", CHOKE, false, false },
-    { "red", "source", "red", RED, false, true },
-    { "red", "source ecn", "red", RED "ecn=true", true, true },
+    { "choke", "source", "choke_hardware", CHOKE "addresses=linux_holes", false, false },
+    { "choke", "linux", "choke_hardware", CHOKE "addresses=linux_6.12", false, false },
+    { "choke", "linux ecn", "choke_hardware", CHOKE "addresses=linux_6.12 ecn=true", true, false },
+    { "red", "source", "red", "limit=300 " RED, false, true },
+    { "red", "source ecn", "red", "limit=300 " RED "ecn=true", true, true },
+    { "red", "linux", "red", "limit=300 " RED "linux=6.12", false, true },
+    { "red", "linux ecn", "red", "limit=300 " RED "linux=6.12 ecn=true", true, true },
+    { "red", "linux bytes", "red", "limit=9000 " RED "linux=6.12 ecn=true", true, false },
     { "sfb", "source", "sfb", SFB, false, false },
     { "sfb", "linux", "sfb", SFB "linux=6.12", false, false },
     { "sfb", "linux ecn", "sfb", SFB "linux=6.12", true, false },
@@ -62,12 +68,21 @@ static const struct form FORMS[] = {
     { "codel", "linux ecn", "codel", CODEL "linux=6.12 ecn=true", true, false },
     { "fq_codel", "source", "fq_codel", CODEL "ecn=true mtu_backlog=all", true, false },
     { "fq_codel", "linux", "fq_codel", CODEL "linux=6.12 ecn=true", true, false },
+    { "codel", "linux before 2026-03", "codel", CODEL "linux=6.17 ecn=true", true, false },
+    { "fq_codel", "linux before 2026-03", "fq_codel", CODEL "linux=6.17 ecn=true", true, false },
+    { "fq_codel", "6.12 before 2026-03", "fq_codel", CODEL "linux=6.12 ecn=true", true, false },
     { "pie", "source", "pie", PIE "derandomise=true steep=true", false, false },
     { "pie", "linux", "pie", PIE "linux=6.12", false, false },
     { "fq_pie", "source", "fq_pie", PIE "derandomise=true steep=true", false, false },
     { "fq_pie", "linux", "fq_pie", PIE "linux=6.12", false, false },
     { "fq_pie", "linux ecn", "fq_pie", PIE "linux=6.12 ecn=true", true, false },
     { "cake", "source", "cake", CAKE, true, false },
+    { "cake", "linux", "cake", "limit=300 linux=6.12", true, false },
+#ifdef DUALPI2
+    { "dualpi2", "source", "dualpi2", DUALPI2_SETTINGS, true, false },
+    { "dualpi2", "linux", "dualpi2", DUALPI2_SETTINGS "linux=7.3", true, false },
+    { "dualpi2", "linux target", "dualpi2", "limit=300 min_th=1ms target=60ms linux=7.3", true, false },
+#endif
 };
 
 static uint64_t load;
@@ -200,12 +215,12 @@ static void choose_arrival(struct arrival *arrival, const struct form *form, uin
     arrival->ecn = form->ecn && uniform() < 0.5 ? (uint8_t)(1 + (unsigned)(uniform() * 3)) : 0;
 }
 
-/* The table by which the kernel's RED decays after an idle time, as tc makes it: shifts for multiples of 2^cell us, from
- * (1 - w)^m = e^-31 on the largest. */
+/* The table by which the kernel's RED decays after an idle time, as tc makes it: shifts for multiples of 2^cell, from
+ * (1 - w)^m = e^-31 on the largest. tc counts in ticks of 64 ns, where the kernel looks microseconds up. */
 static unsigned int idle_table(unsigned int w_log, uint8_t *shifts)
 {
-    double packet_us = 8e6 * mean_len / (double)link_bps;
-    double rate = -log(1 - 1.0 / (1u << w_log)) / packet_us;
+    double packet_ticks = ceil(8e9 * mean_len / (double)link_bps / 64);
+    double rate = -log(1 - 1.0 / (1u << w_log)) / packet_ticks;
     unsigned int cell = 0;
     while (31 / rate / (1u << cell) >= 512)
         cell++;
@@ -231,12 +246,12 @@ static void set_data(int type, const void *data)
     table[type] = &attributes[type];
 }
 
-static void set_red(bool in_bytes, bool ecn)
+static void set_red(bool in_bytes, bool ecn, uint32_t limit)
 {
     static struct tc_red_qopt options;
     static uint8_t shifts[256];
     uint32_t unit = in_bytes ? mean_len : 1;
-    options = (struct tc_red_qopt){ .limit = LIMIT * unit, .qth_min = 30 * unit, .qth_max = 90 * unit, .Wlog = 9,
+    options = (struct tc_red_qopt){ .limit = limit * unit, .qth_min = 30 * unit, .qth_max = 90 * unit, .Wlog = 9,
                                     .flags = ecn ? TC_RED_ECN : 0 };
     options.Scell_log = (unsigned char)idle_table(options.Wlog, shifts);
     set_data(TCA_RED_PARMS, &options);
@@ -255,7 +270,7 @@ static void set_sfb(void)
 static struct Qdisc *new_kernel(const struct form *form)
 {
     if (strcmp(form->discipline, "red") == 0 || strcmp(form->discipline, "choke") == 0) {
-        set_red(form->discipline[0] == 'r', form->ecn);
+        set_red(form->discipline[0] == 'r', form->ecn, form->one_size || form->discipline[0] == 'c' ? LIMIT : AMPLE);
     } else if (strcmp(form->discipline, "sfb") == 0) {
         set_sfb();
     } else if (strcmp(form->discipline, "codel") == 0) {
@@ -274,6 +289,13 @@ static struct Qdisc *new_kernel(const struct form *form)
         set_number(TCA_CAKE_DIFFSERV_MODE, CAKE_DIFFSERV_BESTEFFORT);
         set_number(TCA_CAKE_MEMORY, LIMIT);
     }
+#ifdef DUALPI2
+    if (strcmp(form->discipline, "dualpi2") == 0) {
+        set_number(TCA_DUALPI2_LIMIT, LIMIT);
+        if (strstr(form->name, "target"))
+            set_number(TCA_DUALPI2_TARGET, 60000);
+    }
+#endif
     struct nlattr options = { .data = table };
     return kernel_new(form->discipline, &options, kernel_bits, kernel_drop);
 }

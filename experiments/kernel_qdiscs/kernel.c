@@ -33,6 +33,27 @@ void del_timer_sync(struct timer_list *timer)
     timer->pending = false;
 }
 
+static struct hrtimer *fine_timer;
+
+void hrtimer_start(struct hrtimer *timer, ktime_t expires, int mode)
+{
+    (void)mode;
+    if (fine_timer && fine_timer != timer)
+        abort();
+    fine_timer = timer;
+    timer->expires = (u64)expires;
+    timer->pending = true;
+}
+
+/* Runs what is due until `ns`, at its own time. */
+static void run_fine_timer(u64 ns)
+{
+    while (fine_timer && fine_timer->pending && fine_timer->expires <= ns) {
+        kernel_now_ns = max(kernel_now_ns, fine_timer->expires);
+        fine_timer->pending = fine_timer->function(fine_timer) == HRTIMER_RESTART;
+    }
+}
+
 /* The timer that is due first until `ns`. */
 static struct timer_list *due(u64 ns)
 {
@@ -55,6 +76,7 @@ void kernel_set_time(uint64_t ns)
         timer->pending = false;
         timer->function(timer);
     }
+    run_fine_timer(ns);
     kernel_now_ns = ns;
 }
 
@@ -141,9 +163,11 @@ int INET_ECN_set_ce(struct sk_buff *skb)
 {
     if (skb->ecn == INET_ECN_NOT_ECT)
         return 0;
+    /* Two reasons for a mark are one mark. */
+    if (skb->marked_by != calls)
+        marks++;
     skb->ecn = INET_ECN_CE;
     skb->marked_by = calls;
-    marks++;
     return 1;
 }
 
@@ -179,6 +203,11 @@ struct Qdisc *fifo_create_dflt(struct Qdisc *parent, struct Qdisc_ops *ops, unsi
     struct Qdisc *sch = new_qdisc(ops);
     sch->limit = limit;
     return sch;
+}
+
+struct Qdisc *kernel_child(struct Qdisc_ops *ops)
+{
+    return new_qdisc(ops);
 }
 
 static struct Qdisc_ops *registered[MOST_DISCIPLINES];

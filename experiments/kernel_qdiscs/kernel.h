@@ -65,6 +65,7 @@ typedef int spinlock_t;
 #define IS_ERR_OR_NULL(p) (!(p) || IS_ERR(p))
 #define ERR_PTR(error) ((void *)(long)(error))
 #define MODULE_LICENSE(x)
+#define MODULE_VERSION(x)
 #define MODULE_AUTHOR(x)
 #define MODULE_DESCRIPTION(x)
 #define MODULE_ALIAS_NET_SCH(x)
@@ -99,6 +100,9 @@ typedef int spinlock_t;
 #define DIV_ROUND_UP(x, divisor) (((x) + (divisor) - 1) / (divisor))
 #define DIV_ROUND_CLOSEST(x, divisor) (((x) + (divisor) / 2) / (divisor))
 
+static inline u64 mul_u32_u32(u32 a, u32 b) { return (u64)a * b; }
+static inline u32 upper_32_bits(u64 x) { return (u32)(x >> 32); }
+static inline u32 lower_32_bits(u64 x) { return (u32)x; }
 static inline u64 div_u64(u64 a, u64 b) { return a / b; }
 static inline u64 div64_u64(u64 a, u64 b) { return a / b; }
 static inline int fls(unsigned int x) { return x ? 32 - __builtin_clz(x) : 0; }
@@ -165,6 +169,19 @@ void del_timer_sync(struct timer_list *timer);
 #define from_timer(var, timer, member) container_of(timer, __typeof__(*var), member)
 #define timer_container_of(var, timer, member) container_of(timer, __typeof__(*var), member)
 
+/* Timers of the clock's own resolution. */
+enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
+enum { HRTIMER_MODE_ABS_PINNED_SOFT = 1 };
+struct hrtimer {
+    enum hrtimer_restart (*function)(struct hrtimer *);
+    u64 expires;
+    bool pending;
+};
+void hrtimer_start(struct hrtimer *timer, ktime_t expires, int mode);
+#define hrtimer_setup(timer, called, clock, mode) ((timer)->function = (called))
+static inline void hrtimer_set_expires(struct hrtimer *timer, ktime_t expires) { timer->expires = (u64)expires; }
+static inline void hrtimer_cancel(struct hrtimer *timer) { timer->pending = false; }
+
 /* Random numbers: the next 64 bits of the test; shorter numbers are their upper bits. */
 u64 kernel_random(void);
 static inline u16 get_random_u16(void) { return (u16)(kernel_random() >> 48); }
@@ -226,6 +243,7 @@ enum { SKB_GSO_DODGY = 1, SKB_GSO_TCPV4 = 2, SKB_GSO_TCPV6 = 4 };
 
 struct qdisc_skb_cb {
     unsigned int pkt_len;
+    u16 pkt_segs;
     unsigned char data[96] __attribute__((aligned(8)));
 };
 static inline struct qdisc_skb_cb *qdisc_skb_cb(const struct sk_buff *skb) { return (struct qdisc_skb_cb *)skb->cb; }
@@ -338,6 +356,7 @@ static inline int nla_parse_nested(struct nlattr **tb, int max, const struct nla
 }
 #define nla_parse_nested_deprecated nla_parse_nested
 static inline void *nla_data(const struct nlattr *a) { return (void *)a->data; }
+#define nla_len(a) 1
 static inline u32 nla_get_u32(const struct nlattr *a) { return a->number; }
 static inline s32 nla_get_s32(const struct nlattr *a) { return (s32)a->number; }
 static inline u8 nla_get_u8(const struct nlattr *a) { return (u8)a->number; }
@@ -400,6 +419,7 @@ struct Qdisc {
     struct qdisc_skb_head q, gso_skb;
     struct gnet_stats_queue qstats;
     struct gnet_basic_like bstats;
+    void *dev_queue;
     u64 privdata[] __attribute__((aligned(64)));
 };
 struct tcf_result { u32 classid; unsigned long class; };
@@ -445,6 +465,8 @@ extern struct Qdisc noop_qdisc;
 int register_qdisc(struct Qdisc_ops *ops);
 static inline void unregister_qdisc(struct Qdisc_ops *ops) { (void)ops; }
 
+struct Qdisc *kernel_child(struct Qdisc_ops *ops);
+#define qdisc_create_dflt(device_queue, ops, handle, ack) kernel_child(ops)
 struct Qdisc *fifo_create_dflt(struct Qdisc *parent, struct Qdisc_ops *ops, unsigned int limit, struct netlink_ext_ack *ack);
 void kernel_freed(struct sk_buff *skb);
 static inline void kfree_skb(struct sk_buff *skb) { kernel_freed(skb); }
@@ -518,6 +540,9 @@ static inline bool net_xmit_drop_count(int status) { return !(status & __NET_XMI
 /* Nothing is peeked at, so nothing waits there. */
 static inline struct sk_buff *skb_peek(struct qdisc_skb_head *list) { return list->head; }
 static inline void __skb_queue_head(struct qdisc_skb_head *list, struct sk_buff *skb) { list->head = skb; }
+static inline void qdisc_qlen_inc(struct Qdisc *sch) { sch->q.qlen++; }
+static inline void qdisc_qlen_dec(struct Qdisc *sch) { sch->q.qlen--; }
+#define qdisc_dequeue_drop(sch, skb, reason) kernel_freed(skb)
 static inline void qdisc_reset_queue(struct Qdisc *sch) { memset(&sch->q, 0, sizeof sch->q); }
 static inline void qdisc_reset(struct Qdisc *sch) { (void)sch; }
 static inline void qdisc_put(struct Qdisc *sch) { (void)sch; }

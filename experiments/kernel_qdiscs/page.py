@@ -27,10 +27,12 @@ def decisions(rows: list[dict[str, str]]) -> str:
         events, equal = int(row["events"]), int(row["equal"])
         part = "all" if equal == events else f"{100 * equal / events:.1f} %"
         of_library = f"`{row['library']}`: `{row['settings']}`"
+        older = " before 2026-03" if "before" in row["form"] else ""
         agreeing = f"{row['agreeing']} of {row['loads']}"
-        lines.append((f"`{row['discipline']}`", of_library, f"{events:,}", part, agreeing, f"{int(row['dropped']):,}",
-                      f"{int(row['marked']):,}"))  # fmt: skip
-    kernel = f"Kernel: Debian's `linux-source-6.12` {rows[0]['kernel']}.\n\n"
+        dropped, marked = (f"{int(row[name]):,}" for name in ("dropped", "marked"))
+        lines.append((f"`{row['discipline']}`{older}", of_library, f"{events:,}", part, agreeing, dropped, marked))
+    later = next(row["kernel"] for row in rows if row["discipline"] == "dualpi2")
+    kernel = f"Kernel: Debian's `linux-source-6.12` {rows[0]['kernel']}; `dualpi2`: `linux-source-7.3` {later}.\n\n"
     return kernel + table(HEAD, lines, 2)
 
 

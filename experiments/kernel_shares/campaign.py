@@ -27,14 +27,18 @@ from qdisc_vm import Missing
 
 DIGEST = Path(__file__).with_name("shares.csv")
 GUEST = ROOT / "tests" / "bpf" / "guest_shares.sh"
+NETWORK = GUEST.with_name("guest_network.sh")
 KEYS = ("place", "discipline", "udp_kbps", "seed")
 MEASURES = ("udp", "udp_lost", "tcp", "kernel")
-PLACES = ("simulator", "bpf", "kernel")
+# `linux` is the simulator with the rules of the kernel.
+PLACES = ("simulator", "linux", "bpf", "kernel")
+SIMULATED = ("simulator", "linux")
 RATES_KBPS = (100, 300, 1000, 3000, 10_000)
 SEEDS = range(1, 4)
 WARM_UP_S, MEASURED_S = 40, 100
 PACKET = 1000  # bytes of IP; a frame has 14 more
 FRAME = PACKET + 14
+FRAME_OF_TC = 1514  # burst of the shaper, bytes
 FLOWS = 32
 SECONDS = 1800.0
 
@@ -46,6 +50,8 @@ class Settings:
     simulator: str
     bpf: str | None = None
     kernel: str | None = None
+    #: Parameters of the kernel's rules, below the name of the discipline that has them.
+    linux: tuple[str, str] | None = None
 
 
 # burst 300 is w_q = 2^-9 in both tc's rule and that of fairdropd.
@@ -61,15 +67,30 @@ max_p = 0.1
 w_q = {2**-9}
 mean_packet_size = "{FRAME}B"
 """
+_RULES = 'linux = "6.12"\n'
+_RING = """
+[queue.choke_hardware]
+addresses = "linux_6.12"
+list_limit = 512
+"""
+# tc's defaults.
+_SFB = """
+[queue.sfb]
+levels = 8
+bins = 16
+full = "all"
+increment = 0.00050355
+decrement = 0.0000457771
+"""
 DISCIPLINES = {
-    "droptail": Settings("", None, "pfifo limit 300"),
-    "red": Settings(_SIMULATED_RED, _PACKETS, f"red {_BYTES}"),
-    "choke": Settings(_SIMULATED_RED, _CHOKE, f"choke {_CHOKE}"),
+    "droptail": Settings("", None, "pfifo limit 300", ("droptail", "")),
+    "red": Settings(_SIMULATED_RED, _PACKETS, f"red {_BYTES}", ("red", f"{_SIMULATED_RED}{_RULES}")),
+    "choke": Settings(_SIMULATED_RED, _CHOKE, f"choke {_CHOKE}", ("choke_hardware", f"{_RING}{_SIMULATED_RED}")),
     "chokew": Settings("[queue.chokew]\nweights = [1.0]\n", "limit 300 weights 1"),
     "ward": Settings("", "limit 300"),
     "collar_integer": Settings("", "limit 300"),
-    "sfb": Settings("", None, "sfb limit 300"),
-    "fq_codel": Settings("", None, "fq_codel limit 300"),
+    "sfb": Settings("", None, "sfb limit 300", ("sfb", f"{_SFB}{_RULES}")),
+    "fq_codel": Settings("", None, "fq_codel limit 300", ("fq_codel", f'[queue.codel]\nmtu = "1514B"\n{_RULES}')),
 }
 
 
@@ -100,11 +121,19 @@ def tasks() -> Iterator[Task]:
 def measure(task: Task) -> Row:
     """One run: kb/s of IP that arrive, of UDP and of all TCP flows, and the part of UDP that is lost."""
     key = dict(zip(KEYS, task.key, strict=True))
-    return key | (simulated(task) if task.place == "simulator" else in_a_guest(task))
+    return key | (simulated(task) if task.place in SIMULATED else in_a_guest(task))
 
 
 def scenario(task: Task) -> str:
-    """The scenario that the guest is set up as."""
+    """The scenario that the guest is set up as: its hosts have no links of their own, and its shapers send at once."""
+    settings = DISCIPLINES[task.discipline]
+    discipline, parameters = task.discipline, settings.simulator
+    # tc's shaper saves a packet's tokens. A program is its own shaper, and asks an empty queue, as a transmitter does.
+    bucket = "" if settings.bpf is not None else f'token_bucket = "{FRAME_OF_TC}B"'
+    if task.place == "linux":
+        assert settings.linux is not None
+        discipline, parameters = settings.linux
+        bucket = f'token_bucket = "{FRAME_OF_TC}B"'
     return f"""
 schema = "fairdrop/scenario/1"
 name = "kernel"
@@ -115,11 +144,14 @@ seed = {task.seed}
 [dumbbell]
 rate = "1mbit"
 delay = "3ms"
+access_delay = "0s"
+access_rate = "10gbit"
+{bucket}
 
 [queue]
-discipline = "{task.discipline}"
+discipline = "{discipline}"
 limit = "300p"
-{DISCIPLINES[task.discipline].simulator}
+{parameters}
 [[groups]]
 name = "tcp"
 transport = "reno"
@@ -153,7 +185,8 @@ def in_a_guest(task: Task) -> Row:
     variables = {"KIND": task.place, "NAME": name, "OPTIONS": words, "RATES": task.udp_kbps, **times}
     begin = "".join(f"{variable}='{value}'\n" for variable, value in variables.items())
     kernel = qdisc_vm.fetch()
-    ended = qdisc_vm.boot(kernel, begin + GUEST.read_text(), qdisc_smoke.files(), seconds=SECONDS, counted=True)
+    script = begin + NETWORK.read_text() + GUEST.read_text()
+    ended = qdisc_vm.boot(kernel, script, qdisc_smoke.files(), seconds=SECONDS, counted=True)
     log = qdisc_vm.CACHE / "lab" / f"shares-{'-'.join(task.key)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("\n".join(ended.lines) + "\n")
@@ -185,7 +218,7 @@ def main() -> None:
     options = parser.parse_args()
     wanted = [task for task in tasks() if options.only in ",".join(task.key)]
     try:
-        if any(task.place != "simulator" for task in wanted):
+        if any(task.place not in SIMULATED for task in wanted):
             qdisc_smoke.files()
             qdisc_vm.fetch()
             qdisc_vm.require("qemu-system-x86_64", "qemu-system-x86")

@@ -1,19 +1,7 @@
 # Runs in the guest, in virtual time: 32 kernel TCP flows and one UDP flow over a link of 1 Mb/s, at each rate of UDP. The lines in front of
 # these set how: KIND (bpf or kernel), NAME, OPTIONS, RATES in kb/s of packets of 1000 bytes, WARM and MEASURED in seconds. Lines that begin with
-# SAMPLE are read by scripts/qdisc_shares.py.
-fairdropd() { /bin/fairdropd qdisc --objects /objects "$@"; }
-for name in src dst; do ip netns add $name; done
-ip link add left type veth peer name s0 netns src
-ip link add near type veth peer name far netns dst
-ip addr add 10.8.0.1/24 dev left
-ip addr add 10.9.0.1/24 dev near
-ip link set left up
-# Packets are counted one by one: none are joined.
-ip link set near gso_max_segs 1 up
-echo 1 >/proc/sys/net/ipv4/ip_forward
-ip netns exec src sh -c 'ip addr add 10.8.0.2/24 dev s0; ip link set s0 gso_max_segs 1 up; ip link set lo up; ip route add default via 10.8.0.1'
-ip netns exec dst sh -c 'ip addr add 10.9.0.2/24 dev far; ip link set far up; ip link set lo up; ip route add default via 10.9.0.1
-    tc qdisc add dev far root netem delay 6ms limit 10000'
+# SAMPLE are read by experiments/kernel_shares/campaign.py.
+ip netns exec dst tc qdisc add dev far root netem delay 6ms limit 10000
 
 attach() {
     if [ $KIND = bpf ]; then
@@ -24,9 +12,6 @@ attach() {
         tc qdisc add dev near parent 1:1 $NAME $OPTIONS
     fi
 }
-
-# The hosts are another machine than the router: a socket's hash, which stays with its packets here, does not change after a timeout.
-ip netns exec src sh -c 'echo 0 >/proc/sys/net/core/txrehash'
 
 # What UDP has sent, what it has received, and all octets received.
 sample() {

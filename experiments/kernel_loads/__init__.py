@@ -1,0 +1,1 @@
+"""Linux queue disciplines in a guest beside the simulator, on many loads."""
