@@ -4,8 +4,10 @@ Linux's values are those of `make fidelity` (`experiments/fidelity/summary.csv.x
 installed; otherwise those that are there stay. The pages of the reproduction show them beside ours.
 
 Stock ns-2 has no CHOKe, CHOKeW, WARD or FRED, so it says something of the numbers that are printed for DropTail, RED
-and RIO. In the set-ups of 1998 its senders are those of `benches/peers/ns2/dumbbell.tcl`; in the others they are as
-ns-2 2.35 has them by default, with the window and the smallest timeout of the definition.
+and RIO. Those for CHOKe and WARD are of the modules of `make ns2-disciplines`, as it has stored them. In the set-ups of
+1998 its senders are those of `benches/peers/ns2/dumbbell.tcl`; in those of the WARD paper, and under the modules, they
+are those of 2005; under RIO they are as ns-2 2.35 has them by default, with the window and the smallest timeout of the
+definition.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from experiments import ROOT
 from experiments.digests import as_csv, read, store
 from experiments.fidelity.cells import SUMMARY
 from experiments.validation.beside_ns2 import SCRIPT, installed
+from experiments.validation.ns2_values import SENDERS_2005, VALUES
 from fairdrop.estimate import estimate
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.definitions import definition
@@ -38,6 +41,7 @@ FIGURE_3 = (
 )  # fmt: skip
 SCHEMES = {"choke-1": "choke", "red": "red", "droptail": "droptail"}
 COMMAND = "python -m experiments.validation.peers"
+MODULES_COMMAND = "make ns2-disciplines"
 PRINTED = Path(__file__).with_name("printed.tcl")
 
 Flows = list[dict[str, float]]
@@ -79,6 +83,19 @@ def shown(name: str, measure: str, scheme: str, rate_kbps: int, values: list[flo
     if measure == "share":
         values = [value / 10 for value in values]  # kb/s of 1 Mb/s, in per cent
     return [row((name, measure, ours, at), "Linux", values, "make fidelity")]
+
+
+def modules() -> list[dict[str, Any]]:
+    """What ns-2 has with our modules where a paper prints a number."""
+    found = []
+    for run in read(VALUES):
+        at = json.loads(run["at"])
+        printed_at = [(one.measure, one.scheme, one.at) for one in definition(run["id"]).published]
+        if run["side"] == "ns-2" and (run["measure"], run["scheme"], at) in printed_at:
+            place = {name: run[name] for name in ("id", "measure", "scheme", "at")}
+            shown = {name: run[name] for name in ("mean", "half", "runs")}
+            found.append({**place, "peer": "ns-2", **shown, "command": MODULES_COMMAND})
+    return found
 
 
 def dumbbell(command: str) -> list[dict[str, Any]]:
@@ -133,12 +150,13 @@ def ward(command: str) -> list[dict[str, Any]]:
     """Figure 4 and table 3 of the WARD paper, under DropTail and RED."""
     found = []
     for queue in ("droptail", "red"):
-        setup = {"queue": queue, "limit": "200", "red": "100 200 0.1", "groups": "{Reno 32} {CBR 1 2e6}"}
+        common = {"queue": queue, "senders": SENDERS_2005}
+        setup = {**common, "limit": "200", "red": "100 200 0.1", "groups": "{Reno 32} {CBR 1 2e6}"}
         found += printed(command, setup, [(("ward-fig4", "udp", queue, {}), lambda flows: rate(flows, 1, 240))])
         (mixes,) = definition("ward-table3").simulation.vary
         for mix in mixes.values:
             groups = f"{{{mix['a'].title()} {mix['n']}}} {{{mix['b'].title()} {mix['k']}}}"
-            setup = {"queue": queue, "limit": "120", "red": "60 120 0.1", "groups": groups}
+            setup = {**common, "limit": "120", "red": "60 120 0.1", "groups": groups}
             found += printed(command, setup, [(("ward-table3", "index", queue, {"mix": mix["name"]}), index)])
     return found
 
@@ -168,8 +186,8 @@ def ns2(command: str) -> list[dict[str, Any]]:
 def main() -> None:
     """Write the table."""
     command = installed()
-    theirs = ns2(command) if command else [one for one in read(TARGET) if one["peer"] == "ns-2"]
-    store(TARGET, as_csv([*theirs, *linux()]))
+    theirs = ns2(command) if command else [one for one in read(TARGET) if one["command"] == COMMAND]
+    store(TARGET, as_csv([*theirs, *modules(), *linux()]))
 
 
 if __name__ == "__main__":

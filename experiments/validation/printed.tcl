@@ -1,13 +1,16 @@
-# A paper's dumbbell in ns-2: groups of flows over one congested link that runs DropTail, RED or RIO. peers.py runs it.
+# A paper's dumbbell in ns-2: groups of flows over one congested link that runs DropTail, RED or RIO, or what -module FILE
+# has (ns2_modules), with -settings as name and value. peers.py and ns2_values.py run it.
 #
 #   ns printed.tcl -queue red -limit 200 -red {100 200 0.1} -groups {{Reno 32} {CBR 1 2e6}} -seed 1
 #
-# TCP is as ns-2 2.35 has it by default, but for what is set below. Rates are in bit/s, times in seconds, queues in
-# packets. RIO judges by -red what is OUT, and by -in what is IN: all flows but those of the first group. One JSON
-# line is printed: bytes that left the network per flow, and bytes acknowledged, while it was measured.
+# TCP is as ns-2 2.35 has it by default, but for what is set below and by -senders, names and values. Rates are in bit/s, times in seconds, queues in
+# packets. RIO judges by -red what is OUT, and by -in what is IN: all flows but those of the first group, which have the
+# higher priority as well. One JSON line is printed: bytes that left the network per flow, and bytes acknowledged, while
+# it was measured.
 
 array set cfg {
     -queue red  -limit 200  -red {100 200 0.1}  -in {150 250 0.01}  -gentle 0  -groups {}
+    -module {}  -settings {}  -senders {}
     -window 500  -min_rto 1  -duration 300  -warm_up 60  -seed 1
 }
 foreach {name value} $argv {
@@ -21,6 +24,7 @@ Agent/TCP set packetSize_ 1000
 Agent/TCP set useHeaders_ false
 Agent/TCP set window_ $cfg(-window)
 Agent/TCP set minrto_ $cfg(-min_rto)
+foreach {name value} $cfg(-senders) { Agent/TCP set $name $value }
 Queue/RED set bytes_ false
 Queue/RED set queue_in_bytes_ false
 Queue/RED set setbit_ false
@@ -59,6 +63,12 @@ proc link {from to rate kind limit} {
 }
 
 array set kinds {droptail DropTail red RED rio RED/RIO}
+if {$cfg(-module) ne ""} {
+    load $cfg(-module) Fairdrop
+    source [file join [file dirname $cfg(-module)] defaults.tcl]
+    set kinds($cfg(-queue)) $cfg(-queue)
+    foreach {name value} $cfg(-settings) { Queue/$cfg(-queue) set $name $value }
+}
 link $left $right 1mb $kinds($cfg(-queue)) $cfg(-limit)
 link $right $left 1mb DropTail 1000
 
@@ -91,6 +101,7 @@ foreach group $cfg(-groups) {
         $ns attach-agent $far $sink
         $ns connect $source $sink
         $source set fid_ [expr {$number > 0}]
+        $source set prio_ [expr {$number > 0}]
         $ns at [$defaultRNG uniform 0 1] "$application start"
         lappend flows $number
         lappend exits [$ns monitor-queue $right $far ""]

@@ -23,7 +23,8 @@ proc defaults {} {
         -min_rto     0.2      -max_rto   64     -initial_rto 6   -rfc2988 0
         -size_step   0        -timerfix    1        -singledup 0      -syn       0      -precision 0
         -start_spread 1       -overhead  0      -scheduler  Splay  -tcp Reno
-        -trace       {}       -hosts     0
+        -trace       {}       -hosts     0      -udp_packet_size 0  -high 0
+        -module      {}       -settings  {}     -log       {}
     }
 }
 
@@ -45,7 +46,7 @@ proc parse {arguments} {
         set cfg($name) $value
     }
     foreach name [array names cfg] {
-        if {$name in {-queue -scheduler -tcp -trace}} { continue }
+        if {$name in {-queue -scheduler -tcp -trace -module -settings -log}} { continue }
         if {![string is double -strict $cfg($name)] || $cfg($name) < 0} {
             usage "$name takes a number that is not negative, not \"$cfg($name)\""
         }
@@ -55,8 +56,10 @@ proc parse {arguments} {
 
 proc check_choices {} {
     global cfg
+    # With -module, -queue is one of its kinds.
+    if {$cfg(-module) eq "" && $cfg(-queue) ni {red droptail}} { usage "-queue is one of: red droptail" }
     foreach {name choices} {
-        -queue {red droptail}  -scheduler {Calendar Heap List Splay}
+        -scheduler {Calendar Heap List Splay}
         -measure {0 1 2}  -setup_only {0 1}  -gentle {0 1}  -wait {0 1}  -rfc2988 {0 1}  -use_mark_p {0 1}
         -udp_random {0 1}  -timerfix {0 1}  -singledup {0 1}  -syn {0 1}  -precision {0 1}
         -tcp {Tahoe Reno Newreno Sack1 Vegas}
@@ -65,7 +68,7 @@ proc check_choices {} {
             usage "$name is one of: $choices"
         }
     }
-    foreach name {-tcp_flows -udp_flows -limit -access_limit -seed -hosts} {
+    foreach name {-tcp_flows -udp_flows -limit -access_limit -seed -hosts -high} {
         if {![string is integer -strict $cfg($name)]} { usage "$name takes an integer" }
     }
     if {$cfg(-warm_up) >= $cfg(-duration) && !$cfg(-setup_only)} {
@@ -143,11 +146,23 @@ proc access_link {from to} {
     one_way $to $from $cfg(-access_rate) $cfg(-access_delay) DropTail $limit
 }
 
+# -module FILE: kinds of queues that are built apart (experiments/validation/ns2_modules), with -settings as name and
+# value. -log FILE: what becomes of each packet that comes to the congested queue.
+proc load_module {} {
+    global cfg
+    load $cfg(-module) Fairdrop
+    source [file join [file dirname $cfg(-module)] defaults.tcl]
+    foreach {name value} $cfg(-settings) { Queue/$cfg(-queue) set $name $value }
+}
+
 proc build_bottleneck {} {
     global ns cfg left right
     set left [$ns node]
     set right [$ns node]
-    if {$cfg(-queue) eq "red"} {
+    if {$cfg(-module) ne ""} {
+        one_way $left $right $cfg(-rate) $cfg(-delay) $cfg(-queue) $cfg(-limit)
+        if {$cfg(-log) ne ""} { [[$ns link $left $right] queue] log $cfg(-log) }
+    } elseif {$cfg(-queue) eq "red"} {
         one_way $left $right $cfg(-rate) $cfg(-delay) RED $cfg(-limit)
     } else {
         one_way $left $right $cfg(-rate) $cfg(-delay) DropTail [droptail_limit $cfg(-limit)]
@@ -170,8 +185,9 @@ proc tcp_flow {source sink} {
 
 proc udp_flow {source sink} {
     global ns cfg
+    set size [expr {$cfg(-udp_packet_size) > 0 ? $cfg(-udp_packet_size) : $cfg(-packet_size)}]
     set sender [new Agent/UDP]
-    $sender set packetSize_ $cfg(-packet_size)
+    $sender set packetSize_ $size
     if {$cfg(-measure) == 1} {
         set receiver [new Agent/LossMonitor]
     } else {
@@ -181,7 +197,7 @@ proc udp_flow {source sink} {
     $ns attach-agent $sink $receiver
     $ns connect $sender $receiver
     set application [new Application/Traffic/CBR]
-    $application set packetSize_ $cfg(-packet_size)
+    $application set packetSize_ $size
     $application set rate_ $cfg(-udp_rate)
     $application set random_ $cfg(-udp_random)
     $application attach-agent $sender
@@ -205,6 +221,8 @@ proc build_flow {id kind} {
     foreach {source sink} [hosts_of $id] {}
     foreach {sender receiver application} [${kind}_flow $source $sink] {}
     $sender set fid_ $id
+    # -high N: the first N flows have the higher priority.
+    $sender set prio_ [expr {$id <= $cfg(-high)}]
     set receivers($id) $receiver
     # A whole number of nanoseconds.
     set start [format %.9f [expr {[$::defaultRNG uniform 0 1] * $cfg(-start_spread)}]]
@@ -294,8 +312,8 @@ proc ticks {} {
 # What a second simulator needs to send the same packets.
 proc drawn {} {
     global cfg flows starts ticks trace_file
-    if {$cfg(-trace) eq ""} { return "" }
-    close $trace_file
+    if {$cfg(-trace) eq "" && $cfg(-log) eq ""} { return "" }
+    if {$cfg(-trace) ne ""} { close $trace_file }
     foreach id $flows { lappend all $starts($id) }
     return ", \"starts_s\": \[[join $all ", "]\], \"ticks\": \[[join $ticks ", "]\]"
 }
@@ -319,6 +337,7 @@ parse $argv
 lean_packets
 configure_tcp
 configure_red
+if {$cfg(-module) ne ""} { load_module }
 set ns [new Simulator]
 $ns use-scheduler $cfg(-scheduler)
 $defaultRNG seed $cfg(-seed)
@@ -335,5 +354,5 @@ if {$cfg(-setup_only)} {
     $ns at $cfg(-warm_up) "read_counters at_warm_up"
     $ns at $cfg(-duration) finish
 }
-if {$cfg(-trace) ne ""} { set ticks [ticks] }
+if {$cfg(-trace) ne "" || $cfg(-log) ne ""} { set ticks [ticks] }
 $ns run
