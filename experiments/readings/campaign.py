@@ -24,6 +24,7 @@ from fairdrop.reproduce.across import Campaign, Matrix, key_of
 from fairdrop.reproduce.define.papers import PAPERS, paper_of
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.execute.plan import Order
+from fairdrop.reproduce.judge.whole import Effects
 
 STORED = Path(__file__).with_name("readings.json.xz")
 WORK = ROOT / "results" / "readings"
@@ -39,6 +40,11 @@ def results() -> list[tuple[Matrix, str | None]]:
     """The stored digests, in the order of the papers, each with the set-up that the search ended with."""
     found = stored()
     return [(Matrix(name, found[name]["digests"]), found[name]["best"]) for name in PAPERS if name in found]
+
+
+def effects() -> dict[str, dict[str, Effects]]:
+    """What every set-up bears out and breaks, by paper: what verdicts are settled by."""
+    return {matrix.name: matrix.effects() for matrix, _ in results()}
 
 
 def keep(campaign: Campaign, best: str | None) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from experiments import DOCS
+from experiments import DOCS, ROOT
 from experiments.pages import Files, item, paragraph, table
-from experiments.readings.campaign import results
+from experiments.readings.campaign import effects, results
 from fairdrop.reproduce.across import Matrix, of_key, verdicts
 from fairdrop.reproduce.define.definition import BASE_READING
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.judge.verdict import HELD
+from fairdrop.reproduce.judge.whole import write
 from fairdrop.wording.phrases import count
 
 PAGE = DOCS / "reproduction" / "readings.md"
+#: What verdicts are settled by; part of the package.
+EFFECTS = ROOT / "python" / "fairdrop" / "papers" / "readings.csv"
 INTRODUCTION = """
 What a paper leaves open is one thing for all of its figures. So each reading is run against every id of its paper,
 with the seeds of the first look, and not only where the set-up as decided falls short. A cell has how many claims and
@@ -23,6 +26,7 @@ under it (-). A dot: no run of the id is another one. What is inconclusive count
 def files() -> Files:
     if found := results():
         yield PAGE, page(found)
+        yield EFFECTS, write(effects())
 
 
 def page(found: list[tuple[Matrix, str | None]]) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import fill
+from typing import Any
 
 from experiments import DOCS
 from experiments.pages import WIDTH, Files, item, paragraph, table
-from experiments.reproduction.results import FIGURES, IN_FULL, stored
+from experiments.readings.reconstruction import section as reconstruction
+from experiments.reproduction.results import FIGURES, IN_FULL, RANGES, stored
 from fairdrop.reproduce.define.definition import BASE_READING
 from fairdrop.reproduce.define.papers import PAPERS
-from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.define.reading import paper, unexplained
 from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.headlines import errata, proven_findings
@@ -54,11 +56,12 @@ def claims(found: list[Findings]) -> list[str]:
     for one in found:
         name, document = one.definition.name, one.document
         if not document["claims"]:
-            rows.append((name, one.definition.title, document["reason"].splitlines()[0], one.verdict, ""))
+            rows.append((name, one.definition.title, "", document["reason"].splitlines()[0], one.verdict, ""))
         for claim in document["claims"]:
             empty = [MUTANTS[mutant] for mutant, state in claim["mutants"].items() if state == "still holds"]
-            rows.append((name, claim["text"], claim["measured"], claim["verdict"], ", ".join(empty)))
-    return listed("id, claim, measured, verdict, holds also with", rows)
+            row = (name, claim["text"], claim["tolerance"], claim["measured"], claim["verdict"], ", ".join(empty))
+            rows.append(row)
+    return listed("id, claim, tolerance, measured, verdict, holds also with", rows)
 
 
 def numbers(found: list[Findings]) -> list[str]:
@@ -74,9 +77,11 @@ def numbers(found: list[Findings]) -> list[str]:
             printed += " (derived)" if point["source"] == "derived" else ""
             apart = apart_of(point)
             verdict = point["verdict"] + (f" ({point['why']})" if point["why"].startswith("reading") else "")
-            parts = (one.definition.name, f"{point['label']}{f', {where}' if where else ''}", printed, shown, apart)
+            room = f"± {digits(point['tolerance'])}" if point["relation"] == "=" else ""
+            what = f"{point['label']}{f', {where}' if where else ''}"
+            parts = (one.definition.name, what, printed, room, shown, apart)
             rows.append((*parts, verdict, *(peers.get(peer, "") for peer in PEERS)))
-    return listed(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
+    return listed(f"id, what, printed, tolerance, measured, apart, verdict, {', '.join(PEERS)}", rows)
 
 
 def searched(one: Findings) -> list[str]:
@@ -147,10 +152,11 @@ def peers(found: list[Findings]) -> list[str]:
             kind = beside_one if shown else alone if one.definition.simulation else computed
             kind.append(one.definition.name)
     text = (
-        f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`) or "
+        f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`; "
+        "CHOKe and WARD as modules of ours, `make ns2-disciplines`) or "
         "hosts of Linux, with the kernel's Reno (`make fidelity`: figures 3 and 5 of the CHOKe paper, live), gave in "
-        f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, which stock "
-        f"ns-2 lacks, in set-ups that were not run live. {', '.join(computed)} are models and queues without a network."
+        f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, in "
+        f"set-ups that were run neither there nor live. {', '.join(computed)} are models and queues without a network."
     )
     return ["## Beside ns-2 and Linux", "", paragraph(text), ""]
 
@@ -168,6 +174,10 @@ def in_full(one: Findings) -> list[str]:
         values = [data.select(measure, scheme.name, {axis: point})[0].estimate for point in points]
         shown = (f"{digits(value.mean)} [{digits(value.low)}, {digits(value.high)}]" for value in values)
         rows.append((scheme.label, *shown))
+    for row, names in RANGES.get(one.definition.name, {}).items():
+        there = [data.select(measure, names, {axis: point}) for point in points]
+        runs = [[value for found in some for value in found.values] for some in there]
+        rows.append((row, *(f"{digits(min(some))} to {digits(max(some))}" for some in runs)))
     head = ", ".join([f"{label} at {axis}".replace(", ", " in "), *map(str, points)])
     return [*listed(head, rows), ""]
 
@@ -224,10 +234,27 @@ def page(name: str, found: list[Findings]) -> str:
     if about.errata:
         lines += ["", "## Errata", ""]
         lines += [item(f"{e.where}: {e.text} Proof: `{e.proof}`.") for e in about.errata]
+    if reconstructed := reconstruction(name):
+        lines += ["", *reconstructed]
     if about.left_open:
-        lines += ["", "## What its text leaves open", ""]
+        lines += [*([] if reconstructed else [""]), "## What its text leaves open", ""]
         lines += [item(text) for text in about.left_open]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def finding_lines(number: int, finding: Mapping[str, Any]) -> list[str]:
+    """A finding as an author would read it: the claim, what was found, how, and what to do about it."""
+    figure = finding["figure"]
+    drawn = f"[`{figure}`](figures/{figure}.svg)" if (FIGURES / f"{figure}.svg").exists() else f"`{figure}`"
+    head = f"### {number}. {finding['paper'].partition(':')[0]}, {finding['section']}"
+    lines = [head, "", paragraph(f"“{finding['claim']}”"), ""]
+    lines += [item(f"Found: {finding['text']}"), item(f"Set-up and figure: {drawn}. {finding['set_up']}")]
+    lines += [item(f"An author should add: {finding['author']}."), "- Proof:"]
+    for proof in finding["proofs"]:
+        text = f"   - `{proof['where']}`: {cell(proof['text'])} (tolerance: {cell(proof['tolerance'])}). "
+        text += f"{cell(proof['measured'])}; {proof['verdict']}."
+        lines.append(fill(text, WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False))
+    return [*lines, ""]
 
 
 def index(found: list[Findings]) -> str:
@@ -237,10 +264,9 @@ def index(found: list[Findings]) -> str:
     lines += ["How: [reproduce the papers](../how-to/reproduce-the-papers.md).", ""]
     lines += [paragraph(f"All {len(found)} ids, profile {profiles(found)}. {counted(found)}."), "", "## Findings", ""]
     for number, finding in enumerate(proven_findings(found), start=1):
-        lines.append(item(finding["text"], f"{number}."))
-        for proof in finding["proofs"]:
-            text = f"   - `{proof['where']}`: {cell(proof['text'])}. {cell(proof['measured'])}; {proof['verdict']}."
-            lines.append(fill(text, WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False))
+        lines += finding_lines(number, finding)
+    lines += ["## Left unexplained", ""]
+    lines += [item(f"*{one.what}*: {one.text}") for one in unexplained()]
     lines += ["", "## Errata", ""]
     found_errata = [(one["paper"].name, one["erratum"]) for one in errata(found)]
     rows = ((name, erratum.where, erratum.text, f"`{erratum.proof}`") for name, erratum in found_errata)

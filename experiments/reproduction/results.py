@@ -14,12 +14,15 @@ from typing import Any
 
 from experiments import DOCS
 from experiments.digests import store, text_of
+from experiments.readings.campaign import effects
 from experiments.svg import on_paper, slimmed
 from fairdrop.files import write_text
 from fairdrop.reproduce.define.definition import BASE_READING
 from fairdrop.reproduce.define.papers import names
+from fairdrop.reproduce.define.reading import headlines
 from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.judge.findings import Findings
+from fairdrop.reproduce.judge.whole import settle
 from fairdrop.reproduce.workspace import Workspace
 
 STORED = Path(__file__).with_name("results.json.xz")
@@ -31,6 +34,8 @@ PROBED_ROWS = 3
 WHOLE = ("X1", "X7", "X21")
 #: Ids of which a page shows all points of a measure: the measure, and the axis that its columns run over.
 IN_FULL = {"micro-fig11": ("udp", "rate")}
+#: Rows of such a page over several schemes: their label, and the schemes whose runs they range over.
+RANGES = {"micro-fig11": {"Front, runs of all orders of ties": ("front", "front, arrivals first", "front, ends first")}}
 
 
 def slim(one: Findings) -> dict[str, Any]:
@@ -59,17 +64,19 @@ def take_over(directory: Path) -> None:
     documents = [(old | new)[name] for name in names() if name in old | new]
     text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
     FIGURES.mkdir(exist_ok=True)
+    shown = {finding.figure for finding in headlines()}
     for document in documents:
         drawn = directory / "figures" / f"{document['id']}.svg"
-        if document["paper"] == "cross" and drawn.exists():
+        if (document["paper"] == "cross" or document["id"] in shown) and drawn.exists():
             write_text(FIGURES / drawn.name, slimmed(on_paper(drawn.read_text(encoding="utf-8"))))
     store(STORED, text)
 
 
 def stored() -> list[Findings]:
-    """What is stored."""
-    documents = json.loads(text_of(STORED))
-    return [Findings(definition(document["id"]), document) for document in documents]
+    """What is stored, its verdicts settled by the readings of whole papers that are stored."""
+    known = effects()
+    documents = ((definition(document["id"]), document) for document in json.loads(text_of(STORED)))
+    return [Findings(one, settle(one, document, known)) for one, document in documents]
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from fairdrop.reproduce.execute.work import measure
 from fairdrop.reproduce.judge.document import identity
 from fairdrop.reproduce.judge.numbers import beside_published
 from fairdrop.reproduce.judge.verdict import CONTRADICTED, HELD, OFF, PENDING, REFUTED, judge
+from fairdrop.reproduce.judge.whole import Effects, counts, number_at
 from fairdrop.reproduce.measure.looks import Look
 from fairdrop.reproduce.measure.runs import MeasureError
 from fairdrop.scenario import ScenarioError
@@ -203,14 +204,31 @@ class Campaign:
 
 
 def verdicts(digests: Mapping[str, Digest]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Every claim and number of some ids, by place, with its verdict."""
+    """Every claim and number of some ids, by place, with its verdict.
+
+    Each fact once: what is printed in several places is a number of the id that judges it.
+    """
     for name, one in digests.items():
+        claims, numbers = _counted(name)
         for claim, found in one["claims"].items():
-            yield (name, claim), found["verdict"]
+            if claims is None or claim in claims:
+                yield (name, claim), found["verdict"]
         for point in one["numbers"]:
-            where = ", ".join(f"{axis} {value}" for axis, value in point["at"].items())
-            what = f"{point['label']} {point['scheme'] or ''} {where} = {point['published']:g}"
-            yield (name, what), point["verdict"]
+            what = number_at(point)
+            if numbers is None or what in numbers:
+                yield (name, what), point["verdict"]
+
+
+def _counted(name: str) -> tuple[set[str] | None, set[str] | None]:
+    """The claims and numbers of an id that count, as it is defined now; None: all."""
+    if name not in names():
+        return None, None
+    one = definition(name)
+    labels = {measure.name: measure.label for measure in one.measures}
+    claims, points = counts(one)
+    return claims, {
+        number_at({"label": labels[p.measure], "scheme": p.scheme, "at": p.at, "published": p.value}) for p in points
+    }
 
 
 def score(digests: Mapping[str, Digest]) -> tuple[int, int]:
@@ -234,7 +252,7 @@ class Matrix:
         """Claims and numbers of an id that hold under a set-up and not as decided; and those that it breaks."""
         base = dict(verdicts({name: self.digests[BASE_READING][name]}))
         other = dict(verdicts({name: self.digests[key][name]}))
-        gained = [place[1] for place, verdict in other.items() if verdict == HELD != base.get(place)]
+        gained = [place[1] for place, verdict in other.items() if place in base and verdict == HELD != base[place]]
         held = [place for place, verdict in base.items() if verdict == HELD]
         return gained, [place[1] for place in held if other.get(place, PENDING) in BROKEN]
 
@@ -246,6 +264,20 @@ class Matrix:
             for found, into in zip(self.against(key, name), (gained, lost), strict=True):
                 into += [(name, what) for what in found]
         return gained, lost
+
+    def distances(self, key: str, name: str) -> dict[str, tuple[int, float]]:
+        """How many printed numbers of an id there are in each unit, and how far they are off in the mean."""
+        _, counted = _counted(name)
+        found: dict[str, list[float]] = {}
+        for point in self.digests[key][name]["numbers"]:
+            if point["apart"] is not None and (counted is None or number_at(point) in counted):
+                found.setdefault(point["unit"], []).append(abs(point["apart"]))
+        return {unit: (len(some), sum(some) / len(some)) for unit, some in found.items()}
+
+    def effects(self) -> dict[str, Effects]:
+        """What every set-up but that as decided bears out and breaks."""
+        found = {key: self.bears_out(key) for key in self.digests if key != BASE_READING}
+        return {key: Effects(set(gained), lost) for key, (gained, lost) in found.items()}
 
     def still_broken(self, key: str) -> list[tuple[str, str, str]]:
         """What contradicts a set-up: id, claim or number, verdict."""

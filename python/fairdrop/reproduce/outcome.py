@@ -33,6 +33,7 @@ from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.mutants import judge_mutant, mutate
 from fairdrop.reproduce.judge.settled import compared, lengthen, plain
 from fairdrop.reproduce.judge.verdict import SHORT, judge, may_hold
+from fairdrop.reproduce.judge.whole import settle
 from fairdrop.reproduce.measure.looks import ERROR, Look
 from fairdrop.reproduce.measure.runs import MeasureError
 from fairdrop.reproduce.show.figures import draw
@@ -80,7 +81,7 @@ def reproduce(
         if isinstance(error, ScenarioError) and is_blamed(definition, order):
             raise SettingError(order, f"{definition.name}: {error}") from None
         return Reproduction(definition, pending(definition, order, str(error)))
-    return Reproduction(definition, finished(definition, order, found))
+    return Reproduction(definition, settle(definition, finished(definition, order, found)))
 
 
 @dataclass
@@ -169,7 +170,7 @@ def read(path: Path, definition: Definition) -> Reproduction | None:
     except (OSError, ValueError):
         return None
     is_one = isinstance(document, dict) and document.get("schema") == SCHEMA
-    return Reproduction(definition, document) if is_one else None
+    return Reproduction(definition, settle(definition, document)) if is_one else None
 
 
 def write(found: Reproduction, path: Path) -> None:

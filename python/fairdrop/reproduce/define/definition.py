@@ -97,8 +97,9 @@ class Published:
     """A value that the paper gives (``paper``), or that follows from its numbers (``derived``).
 
     ``relation`` is how the paper gives it: ``=`` (also "about"), ``>=`` (at least, more than), ``<=``. ``within`` is
-    the tolerance in the measure's unit; None leaves it to `judge.numbers`. What is not ``judged`` is drawn only:
-    single flows, say, whose means are published values of their own.
+    the tolerance in the measure's unit, that of `define.reading` where the definition has none. What is not ``judged``
+    is drawn only: single flows, say, whose means are published values of their own. ``cites`` names the id (or
+    ``ID/CLAIM``) that judges the number, where it stands in several: one number has one verdict.
     """
 
     measure: str
@@ -107,16 +108,30 @@ class Published:
     value: float
     source: str
     relation: str = "="
-    within: float | None = None
+    within: float = 0.0
     judged: bool = True
+    cites: str = ""
+
+    def is_about(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a claim with these arguments is about this number; bounds are no numbers."""
+        at = arguments.get("at") or {}
+        return (
+            self.judged
+            and self.relation == "="
+            and arguments.get("measure") in (None, self.measure)
+            and arguments.get("scheme") in (None, self.scheme)
+            and all(self.at.get(axis) == value for axis, value in at.items())
+        )
 
 
 @dataclass(frozen=True)
 class Claim:
     """A statement of the paper as a predicate on the measurements.
 
-    ``number`` is the printed number that it is about: what fails is then off by so much, and not contradicted.
-    ``claimed`` says which paper claims it and where, in a campaign of our own, whose other claims are hypotheses.
+    What is printed as a number is a claim of the kind ``printed``: it has the verdict of the published values that it
+    selects, and their tolerance. Where a number follows from measures in a way that none of them gives, ``number`` has
+    it: what fails is then off by so much, and not contradicted. ``claimed`` says which paper claims it and where, in a
+    campaign of our own, whose other claims are hypotheses.
     """
 
     name: str
@@ -251,10 +266,27 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a reader should know first, and the claims (``ID/CLAIM``) that prove it."""
+    """What a reader should know first, and the claims (``ID/CLAIM``) that prove it.
 
+    ``claim`` is the paper's in its own words; ``author`` is what an author should do about it; ``figure`` the id whose
+    figure and set-up show it.
+    """
+
+    paper: str
+    section: str
+    claim: str
     text: str
+    figure: str
+    author: str
     proof: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """A difference that no cause was found for."""
+
+    what: str
+    text: str
 
 
 @dataclass(frozen=True)

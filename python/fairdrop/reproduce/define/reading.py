@@ -32,6 +32,7 @@ from fairdrop.reproduce.define.definition import (
     Reading,
     Scheme,
     Simulation,
+    Unexplained,
     axis_name,
 )
 from fairdrop.reproduce.define.fields import DefinitionError, Fields, is_number
@@ -41,6 +42,8 @@ from fairdrop.wording.disciplines import discipline_name
 _SILENT = tuple(f"S{number}" for number in range(1, 22))
 _DECISION = re.compile(r"A-\d{1,2}")
 QUICK_SEEDS, FULL_SEEDS, LEAST_SEEDS = 5, 10, 3
+#: Tolerance of a printed number where its definition has none: a part of it, or points for what is in per cent.
+RELATIVE, POINTS = 0.05, 1.0
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,38 @@ def headlines() -> tuple[Finding, ...]:
     top, problems = _open(*findings_text())
     found = []
     for item in top.list_of("findings"):
-        found.append(Finding(item.text("text"), item.texts("proof")))
+        found.append(
+            Finding(
+                paper=item.text("paper"),
+                section=item.text("section"),
+                claim=item.text("claim"),
+                text=item.text("text"),
+                figure=item.text("figure"),
+                author=item.text("author"),
+                proof=item.texts("proof"),
+            )
+        )
         item.finish()
+    _unexplained(top)
     top.finish()
     _raise(problems)
+    return tuple(found)
+
+
+@cache
+def unexplained() -> tuple[Unexplained, ...]:
+    """What differs and has no known cause. Raises DefinitionError."""
+    top, problems = _open(*findings_text())
+    found = _unexplained(top)
+    _raise(problems)
+    return found
+
+
+def _unexplained(top: Fields) -> tuple[Unexplained, ...]:
+    found = []
+    for item in top.list_of("unexplained"):
+        found.append(Unexplained(item.text("what"), item.text("text")))
+        item.finish()
     return tuple(found)
 
 
@@ -101,6 +132,8 @@ def parse(text: str, file: str, name: str, vocabulary: Vocabulary) -> Definition
     kind = top.one_of("kind", KINDS)
     simulation = _simulation(top.inner("simulation"))
     host = _queue_host(top.inner("queue_host"))
+    measures = tuple(_measure(item, host is not None, vocabulary) for item in top.list_of("measures"))
+    units = {measure.name: measure.unit for measure in measures}
     found = Definition(
         name=top.text("id"),
         paper=top.one_of("paper", papers()),
@@ -115,9 +148,9 @@ def parse(text: str, file: str, name: str, vocabulary: Vocabulary) -> Definition
         simulation=simulation,
         queue_host=host,
         model=_model(top.inner("model"), vocabulary),
-        measures=tuple(_measure(item, host is not None, vocabulary) for item in top.list_of("measures")),
+        measures=measures,
         readings=tuple(_reading(item) for item in top.list_of("readings")),
-        published=tuple(point for item in top.list_of("published") for point in _published(item)),
+        published=tuple(point for item in top.list_of("published") for point in _published(item, units)),
         claims=tuple(_claim(item, vocabulary) for item in top.list_of("claims")),
         figure=_figure(top.inner("figure"), vocabulary),
         text=text,
@@ -340,31 +373,42 @@ def _reading(item: Fields) -> Reading:
     return found
 
 
-def _published(item: Fields) -> list[Published]:
+def _published(item: Fields, units: Mapping[str, str]) -> list[Published]:
     """One point, or with ``along`` and ``values`` a whole series."""
     measure, scheme = item.text("measure"), item.text("scheme", "") or None
     at = item.table("at")
     source = item.one_of("source", ("paper", "derived"), "paper")
     relation, within = item.one_of("relation", RELATIONS, "="), item.optional_number("within")
-    rest = (source, relation, within, item.flag("judged", default=True))
+    cites = item.text("cites", "")
+    judged = item.flag("judged", default=True) and not cites
     if item.has("along"):
         along, values = item.text("along"), item.raw("values")
         pairs = values if isinstance(values, list) else []
         if not pairs or not all(isinstance(pair, list) and len(pair) == 2 and is_number(pair[1]) for pair in pairs):
             item.wrong("values", values, "a list of [axis value, published value] pairs")
             pairs = []
-        points = [Published(measure, scheme, {**at, along: x}, float(y), *rest) for x, y in pairs]
+        values_at = [({**at, along: x}, float(y)) for x, y in pairs]
     else:
-        points = [Published(measure, scheme, at, item.number("value"), *rest)]
+        values_at = [(at, item.number("value"))]
     item.finish()
-    return points
+    return [
+        Published(measure, scheme, where, value, source, relation, room, judged, cites)
+        for where, value in values_at
+        for room in (_tolerance(value, units.get(measure, "")) if within is None else within,)
+    ]
+
+
+def _tolerance(value: float, unit: str) -> float:
+    """How far a mean may be from a printed number and still be it, where the definition has no tolerance."""
+    return POINTS if unit == "%" else RELATIVE * abs(value)
 
 
 def _claim(item: Fields, vocabulary: Vocabulary) -> Claim:
     name, text = item.text("id"), item.text("text")
     undecidable = item.text("undecidable", "") or None
     kind = item.one_of("kind", sorted(vocabulary.predicates)) if not undecidable else "undecidable"
-    tolerance = item.text("tolerance", "none") if undecidable else item.text("tolerance")
+    given = {"printed": "that of the numbers"}.get(kind, "none") if undecidable or kind == "printed" else None
+    tolerance = item.text("tolerance") if given is None else item.text("tolerance", given)
     reason, number, claimed = item.text("reason", ""), item.optional_number("number"), item.text("claimed", "")
     arguments = item.rest()
     if not undecidable and kind in vocabulary.predicates:
@@ -419,6 +463,8 @@ def _cross_check(found: Definition, top: Fields) -> None:
         if schemes and found.model is None and point.scheme and point.scheme not in schemes:
             top.wrong(f"published[{index}].scheme", point.scheme, ", ".join(sorted(schemes)))
     for claim in found.claims:
+        if claim.kind == "printed" and not any(point.is_about(claim.arguments) for point in found.published):
+            top.problems.append(f"{top.file}: claims ({claim.name}): no published number is judged there")
         _check_claim(claim, found, measures, axes, top)
     seen = [claim.name for claim in found.claims]
     if len(set(seen)) < len(seen):

@@ -18,7 +18,7 @@ from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.looks import ERROR
 from fairdrop.reproduce.measure.models import MODELS
-from fairdrop.reproduce.measure.runs import CURVES, HOST_MEASURES, MEASURES, MeasureError
+from fairdrop.reproduce.measure.runs import CURVES, HOST_MEASURES, MEASURES, MeasureError, of_data
 from fairdrop.result import Result
 from fairdrop.warmup import Trend, Trends, Unsettled
 
@@ -207,6 +207,8 @@ def _collect_run(
     lenient: bool,
 ) -> None:
     """``lenient``: another discipline stands in a scheme's place, and need not have all that is measured."""
+    groups = cell.content.get("groups", ())
+    run = of_data(run, {one["name"]: one.get("header_bytes", 0) / one["packet_size_bytes"] for one in groups})
     for one in definition.measures:
         if one.of not in MEASURES or not one.taken(cell.at):
             continue

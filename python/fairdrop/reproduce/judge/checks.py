@@ -188,17 +188,6 @@ def diminishing(data: Data, measure: str, along: str) -> tuple[list[Part], str]:
     return parts, f"steps {', '.join(digits(step.interval().mean) for step in steps)}"
 
 
-def published_within(data: Data, absolute: float, scheme: str, measure: str | None = None) -> tuple[list[Part], str]:
-    """Every published value of a scheme (and measure) is met by the mean, to an absolute tolerance."""
-    points = [p for p in data.published if measure in (None, p.measure) and p.scheme in (None, scheme)]
-    rows = [(data.select(point.measure, scheme, point.at)[0], point) for point in points]
-    row, point = max(rows, key=lambda pair: abs(pair[0].estimate.mean - pair[1].value))
-    where = ", ".join(f"{axis} {value}" for axis, value in point.at.items())
-    parts = [Part(row.sample, p.value - absolute, p.value + absolute, point=row.point) for row, p in rows]
-    compared = count(len(points), "value")
-    return parts, f"{compared}; worst {digits(row.estimate.mean)} against {digits(point.value)} ({where})"
-
-
 def falls_by(
     data: Data, measure: str, scheme: str, axis: str, values: Sequence[Any], steps: Sequence[float], absolute: float
 ) -> tuple[list[Part], str]:
@@ -367,7 +356,7 @@ def sensitivity_of(data: Data, measure: str, scheme: str | None = None) -> Sensi
 #: Checks of how something is set up or computed: no scheme that is simulated decides them.
 STRUCTURAL = ("dumbbell", "chain", "ward_weights", "symmetric_variants", "velocity_linear_when_equal")
 #: Checks that compare numbers with printed ones: what fails there is a number that is off.
-NUMERIC = ("published_within", "falls_by", "largest_is")
+NUMERIC = ("falls_by", "largest_is")
 
 
 CHECKS: dict[str, Check] = {
@@ -379,7 +368,6 @@ CHECKS: dict[str, Check] = {
         calibration,
         queue_is_half_but_head_is_not,
         diminishing,
-        published_within,
         falls_by,
         symmetric_variants,
         tends_to,

@@ -13,6 +13,7 @@ from typing import Any
 
 from fairdrop.reproduce.judge.checks import CHECKS
 from fairdrop.reproduce.judge.parts import FAILS, HOLDS, UNCLEAR, Outcome, Part, outcome, shown, together, worst_of
+from fairdrop.reproduce.judge.printed import printed
 from fairdrop.reproduce.measure.data import Data, Row, Sample, paired
 from fairdrop.wording.numbers import digits
 
@@ -226,6 +227,7 @@ PREDICATES: dict[str, tuple[Predicate, set[str], set[str]]] = {
     "peaks_then_falls": (_peaks_then_falls, {"measure", "along"}, {*_SELECTION, "peak_from", "peak_to"}),
     "order": (_order, set(), {*_SELECTION, "schemes", "measures"}),
     "all_flows_within": (_all_flows_within, {"measure", "factor"}, {*_SELECTION, "of"}),
+    "printed": (printed, set(), _SELECTION),
     "check": (_check, {"check"}, set()),
 }
 

@@ -14,6 +14,8 @@ from fairdrop.wording.phrases import count
 
 HELD = "holds"
 OTHERWISE = "holds with another reading"
+#: Another reading has it, at the cost of claims or numbers that hold as decided (`judge.whole`).
+BREAKING = "holds with a reading that breaks others"
 INCONCLUSIVE = "inconclusive"
 OFF = "number off"
 CONTRADICTED = "contradicted"
@@ -21,11 +23,14 @@ CONTRADICTED = "contradicted"
 REFUTED = "own hypothesis, refuted"
 UNDECIDED = "cannot be decided from the text"
 PENDING = "pending"
-VERDICTS = (HELD, UNDECIDED, OTHERWISE, INCONCLUSIVE, OFF, REFUTED, CONTRADICTED, PENDING)  # from best to worst
+VERDICTS = (
+    HELD, UNDECIDED, OTHERWISE, INCONCLUSIVE, BREAKING, OFF, REFUTED, CONTRADICTED, PENDING,
+)  # from best to worst  # fmt: skip
 #: Verdicts under the base reading that another reading may better.
 SHORT = (INCONCLUSIVE, OFF, CONTRADICTED, REFUTED)
 _OF_SEVERAL = {
-    HELD: "hold", OTHERWISE: "hold with another reading", OFF: "numbers off", UNDECIDED: UNDECIDED,
+    HELD: "hold", OTHERWISE: "hold with another reading",
+    BREAKING: "hold with a reading that breaks others", OFF: "numbers off", UNDECIDED: UNDECIDED,
 }  # fmt: skip
 
 
@@ -125,6 +130,8 @@ def _alone(claim: Claim, definition: Definition, data: Data) -> Judged:
 
 def _how_far(claim: Claim, data: Data, found: Outcome) -> str | None:
     """By how much a number is off, in words; None for a claim that is not about a number."""
+    if claim.kind == "printed" and found.apart is not None:
+        return f"off by {_signed(found.apart)} from what is printed"
     if claim.number is not None and found.apart is not None:
         high, low = claim.arguments.get("high"), claim.arguments.get("low")
         bound = float(high if found.apart > 0 and high is not None else low if low is not None else 0.0)
@@ -158,6 +165,10 @@ def tally(verdicts: Sequence[str]) -> str:
 
 def overall(judged: Sequence[Judged]) -> str:
     """The verdict on an id: its worst claim. It is undecided only when no claim can be decided."""
-    verdicts = [item.verdict for item in judged]
+    return worst([item.verdict for item in judged])
+
+
+def worst(verdicts: Sequence[str]) -> str:
+    """The worst of some verdicts that can be decided; undecided when none can."""
     decided = [verdict for verdict in verdicts if verdict != UNDECIDED]
     return max(decided, key=VERDICTS.index) if decided else UNDECIDED

@@ -105,9 +105,9 @@ def maximum(definition: Definition) -> Rows:
         yield _row(scheme, "queue_part", part)
 
 
-def _full(ratio: float, flows: int, **changes: float) -> Any:
+def _full(ratio: float, flows: int, **changes: Any) -> Any:
     link = {**LINK, **changes}
-    return models.tcp_equilibrium(**link, tcp_flows=flows, udp_rate=ratio * link["capacity"])  # type: ignore[arg-type]
+    return models.tcp_equilibrium(**link, tcp_flows=flows, udp_rate=ratio * link["capacity"])
 
 
 def equilibrium_over_rate(
@@ -126,6 +126,19 @@ def equilibrium_over_rate(
                 **link, tcp_flows=flows, udp_rate=ratio * LINK["capacity"], variant="three"  # type: ignore[arg-type]
             )
             yield _row("three approximations", "share", float(three.mu[0]), ratio=ratio)
+
+
+def vegas_over_rate(definition: Definition, ratios: Sequence[float], flows: int, alpha: float, **link: float) -> Rows:
+    """Full and approximate model with Vegas, whose flows keep ``alpha`` packets in the queue, over x_0/c."""
+    del definition
+    changed = {**LINK, **link}
+    law = models.Vegas(alpha)
+    for ratio in ratios:
+        yield from _state("full model", _full(ratio, flows, law=law, **link), flows, ratio=ratio)
+        rate = ratio * changed["capacity"]
+        rough = models.tcp_approximate(**changed, tcp_flows=flows, udp_rate=rate, law=law)  # type: ignore[arg-type]
+        yield _row("approximate model", "share", float(rough.mu[0]), ratio=ratio)
+        yield _row("approximate model", "queue", rough.b, ratio=ratio)
 
 
 def _state(scheme: str, found: Any, count: int, **at: Any) -> Rows:
@@ -296,8 +309,8 @@ MODELS: dict[str, Callable[..., Rows]] = {
     function.__name__: function
     for function in (
         front_table, front_curve, front_drop, back_table, back_states, share_curve, maximum, equilibrium_over_rate,
-        equilibrium_over_flows, limit, profiles, positions, curvature_cases, minimum, several_udp, tail_pair,
-        ward_peak,
+        vegas_over_rate, equilibrium_over_flows, limit, profiles, positions, curvature_cases, minimum, several_udp,
+        tail_pair, ward_peak,
         fifo_over_rate,
     )
 }  # fmt: skip

@@ -41,12 +41,36 @@ def _total(run: Run, groups: str | list[str], field: str) -> float:
     return sum(float(one[field]) for one in _groups(run, groups))
 
 
+def of_data(run: Run, headers: Mapping[str, float]) -> Run:
+    """The run with throughputs of data; ``headers`` has the part of each group's bytes that is headers.
+
+    The papers count data: ns-2's packets of 1000 bytes take 1040 on the wire once its agents have headers, and carry
+    1000. Shares of the link are of what is on the wire.
+    """
+    if not any(headers.values()):
+        return run
+    parts = {one["name"]: 1.0 - headers.get(one["name"], 0.0) for one in run["groups"]}
+    groups = [
+        {**one, "wire_bps": one["throughput_bps"], "throughput_bps": one["throughput_bps"] * part, "data_part": part}
+        for one in run["groups"]
+        for part in (parts[one["name"]],)
+    ]
+    flows = [{**one, "throughput_bps": one["throughput_bps"] * parts[one["group"]]} for one in run["flows"]]
+    return {**run, "groups": groups, "flows": flows}
+
+
+def _data_part(run: Run, name: str) -> float:
+    """The part of a group's bytes that is data."""
+    return float(group(run, name).get("data_part", 1.0))
+
+
 def throughput(run: Run, group: str | list[str]) -> float:
+    """Bits of data per second that finished crossing the bottleneck."""
     return _total(run, group, "throughput_bps")
 
 
 def throughput_per_flow(run: Run, group: str | list[str]) -> float:
-    return _total(run, group, "throughput_bps") / _total(run, group, "flows")
+    return throughput(run, group) / _total(run, group, "flows")
 
 
 def goodput(run: Run, group: str | list[str]) -> float:
@@ -54,7 +78,10 @@ def goodput(run: Run, group: str | list[str]) -> float:
 
 
 def share(run: Run, group: str | list[str]) -> float:
-    return _total(run, group, "throughput_bps") / float(run["link_rate_bps"])
+    """Part of the link, headers included."""
+    return sum(float(one.get("wire_bps", one["throughput_bps"])) for one in _groups(run, group)) / float(
+        run["link_rate_bps"]
+    )
 
 
 def drop_fraction(run: Run, group: str) -> float:
@@ -160,7 +187,7 @@ def largest_tcp_drop(run: Run) -> float:
 def link_throughput(run: Run, link: str, group: str) -> float:
     """Rate at which a whole group crosses a link."""
     pairs = queue(run, link)["throughput_bps_by_flow"]
-    return float(sum(rate for name, rate in pairs if str(name).partition("[")[0] == group))
+    return float(sum(rate for name, rate in pairs if str(name).partition("[")[0] == group)) * _data_part(run, group)
 
 
 def link_loss(run: Run, before: str, after: str, group: str) -> float:
@@ -171,7 +198,7 @@ def link_loss(run: Run, before: str, after: str, group: str) -> float:
 
 def source_loss(run: Run, link: str, group: str) -> float:
     """Part of what a group offers that a link does not carry."""
-    offered = float(_named(run["groups"], group, "group")["offered_bps"])
+    offered = float(_named(run["groups"], group, "group")["offered_bps"]) * _data_part(run, group)
     return 1.0 - link_throughput(run, link, group) / offered if offered else 0.0
 
 
@@ -190,7 +217,11 @@ def ranked_goodput(run: Run, group: str) -> Curve:
 def link_flows(run: Run, link: str) -> Curve:
     """Rate of each flow on a link, numbered from 0 as the flows of the scenario are."""
     rates = {str(name): float(rate) for name, rate in queue(run, link)["throughput_bps_by_flow"]}
-    return [(float(index), rates[flow["name"]]) for index, flow in enumerate(run["flows"]) if flow["name"] in rates]
+    return [
+        (float(index), rates[flow["name"]] * _data_part(run, flow["group"]))
+        for index, flow in enumerate(run["flows"])
+        if flow["name"] in rates
+    ]
 
 
 def positions(run: Run, group: str, link: str | None = None) -> Curve:

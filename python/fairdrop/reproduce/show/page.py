@@ -12,8 +12,8 @@ from fairdrop._core import __version__
 from fairdrop.pages import environment, palettes
 from fairdrop.plot.inline import inline
 from fairdrop.reproduce.define.definition import BASE_READING
-from fairdrop.reproduce.define.papers import names
-from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.define.papers import PAPERS, names
+from fairdrop.reproduce.define.reading import paper, unexplained
 from fairdrop.reproduce.execute.store import write_text
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.headlines import errata, proven_findings
@@ -25,7 +25,8 @@ from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import count
 
 SIGNS = {
-    "holds": "✓", "holds with another reading": "≈", "inconclusive": "~", "number off": "Δ", "contradicted": "✗",
+    "holds": "✓", "holds with another reading": "≈", "inconclusive": "~",
+    "holds with a reading that breaks others": "≉", "number off": "Δ", "contradicted": "✗",
     "own hypothesis, refuted": "○", "cannot be decided from the text": "?", "pending": "…",
 }  # fmt: skip
 RELATIONS = {"=": "", ">=": "at least ", "<=": "at most "}
@@ -44,6 +45,7 @@ def render(found: Sequence[Findings]) -> str:
         counts=counted(found),
         findings=proven_findings(found),
         errata=errata(found),
+        unexplained=unexplained() if any(one.definition.paper in PAPERS for one in found) else (),
         empty=says_nothing(found),
         missing=[name for name in names() if name not in {one.definition.name for one in found}],
         signs=SIGNS,
