@@ -38,7 +38,7 @@ BUILT = ROOT / "build" / "docs"
 #: Experiments whose pages are made from stored results, and those that simulate for minutes.
 STORED = (
     "reference", "reproduction", "comparison", "characterization", "shares", "links", "kin", "attack", "fidelity",
-    "kernel_shares", "kernel_qdiscs", "short_ids", "readings",
+    "captures", "kernel_shares", "kernel_loads", "kernel_qdiscs", "short_ids", "readings", "validation",
 )  # fmt: skip
 SIMULATED = ("headline", "leaky_buffer", "collar_theory")
 WIDTH = 118

@@ -20,6 +20,7 @@ from scipy.stats import qmc
 import fairdrop
 from experiments.attack.senders import GOALS, ROADS, Goal, Road, read, score, text
 from experiments.digests import Row, Runs, arguments, as_csv
+from experiments.digests import read as read_rows
 from experiments.digests import store as store_text
 from fairdrop.engine import engine
 from fairdrop.estimate import estimate
@@ -60,6 +61,8 @@ def measure(task: Task) -> Row:
     rates: Row = dict.fromkeys(RATES, 0.0)
     for group in result.document["runs"][0]["groups"]:
         kind = "attack" if group["name"].startswith("attack") else group["name"]
+        if kind == "crowd":
+            continue
         rates[f"{kind}_bps"] += group["goodput_bps" if kind == "victim" else "throughput_bps"]
     return dict(zip(KEYS, task.key, strict=True)) | rates
 
@@ -120,7 +123,7 @@ def campaign(
 ) -> list[Row]:
     """Of each road, goal and discipline the known attacks and the worst found, on fresh seeds."""
     rows = []
-    parts = [(road, goal, name) for road in roads for goal in goals for name in disciplines]
+    parts = [(road, goal, name) for goal in goals for road in goal.roads(roads) for name in disciplines]
     for number, about in enumerate(parts, 1):
         road, goal, name = about
         print(f"{number} of {len(parts)}: {road.name}, {goal.name}, {name}; {store.made} runs", file=sys.stderr)
@@ -140,6 +143,18 @@ def campaign(
     return rows
 
 
+def merged(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
+    """Stored results with those of the same road, goal and discipline replaced, in the order of the definitions."""
+    about = ("road", "goal", "discipline")
+    made = {tuple(row[name] for name in about) for row in new}
+    rows = [row for row in old if tuple(row[name] for name in about) not in made] + list(new)
+    roads, goals = [road.name for road in ROADS], list(GOALS)
+    order = [*DISCIPLINES, *(row["discipline"] for row in rows)]
+    return sorted(rows, key=lambda row: (
+        roads.index(row["road"]), goals.index(row["goal"]), order.index(row["discipline"])
+    ))  # fmt: skip
+
+
 def _chosen(asked: Sequence[str], known: dict[str, Any]) -> list[Any]:
     return [known[name] for name in asked]
 
@@ -151,7 +166,7 @@ def main() -> None:
     parser.add_argument("--goals", nargs="+", choices=GOALS, default=list(GOALS))
     parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
     parser.add_argument("--generations", type=int, default=GENERATIONS, help=f"of {GENERATION} senders each")
-    parser.add_argument("--keep", action="store_true", help="write what was found into attack.csv.xz, for the page")
+    parser.add_argument("--keep", action="store_true", help="put what was found into attack.csv.xz, for the page")
     args = parser.parse_args()
     store = Store(args.store, args.processes)
     asked = (_chosen(args.roads, roads), _chosen(args.goals, GOALS), args.disciplines)
@@ -162,7 +177,7 @@ def main() -> None:
     for row in rows:
         print(" | ".join(str(value) for value in row.values()))
     if args.keep:
-        store_text(DIGEST, as_csv(rows))
+        store_text(DIGEST, as_csv(merged(read_rows(DIGEST), rows)))
 
 
 if __name__ == "__main__":

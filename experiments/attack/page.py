@@ -33,7 +33,7 @@ def _cell(row: Row, goal: str) -> str:
     value, half = float(row["score"]), float(row["half"])
     if goal == "split":
         return f"{100 * value:.1f} / {100 * float(row['tcp']):.1f}"
-    if goal in ("harm", "forged"):
+    if goal in ("harm", "forged", "crowd"):
         # Without a minus sign before what is rounded to nothing.
         return f"{round(100 * value, 1) + 0.0:.1f} ± {100 * half:.1f}"
     places = 1 if abs(value) >= 10 else 2
@@ -54,7 +54,7 @@ def worst(rows: list[Row], goal: str) -> str:
         cells += [f"{one['ids']:.0f}"] if several else []
         cells += [f"{1e3 * one['period']:.4g}", f"{100 * one['on']:.3g}"]
         cells += [f"{one['spread']:.2g}"] if several else []
-        times = 100 if goal in ("harm", "forged") else 1
+        times = 100 if goal in ("harm", "forged", "crowd") else 1
         cells += [f"{one['size']:.0f}", f"{round(times * float(row['searched']), 2) + 0.0:.2f}"]
         lines.append(cells)
     return table(head, lines, 1)
@@ -65,6 +65,8 @@ def files() -> Files:
     sections = {}
     for number, road in enumerate(ROADS, 1):
         for goal in GOALS.values():
+            if road not in goal.roads(ROADS):
+                continue
             found = [row for row in rows if (row["road"], row["goal"]) == (road.name, goal.name)]
             tables = [by_attack(found, goal.name)]
             tables += [worst(found, goal.name)] if goal.knobs(road) else []

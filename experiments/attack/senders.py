@@ -7,10 +7,10 @@ Turns of the ids begin ``spread`` of a period apart in all: 0 is at once, 1 one 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from experiments.shares.loads import Group, Load, tcp
+from experiments.shares.loads import Group, Load, tcp, udp
 
 Attack = Mapping[str, float]
 #: A host's own link holds a thousand packets.
@@ -46,7 +46,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Road:
-    """A congested link, and the long TCP flows on it."""
+    """A congested link, and the long TCP flows on it, if need be beside a crowd of small flows."""
 
     name: str
     rate_bps: float
@@ -56,28 +56,46 @@ class Road:
     transport: str
     duration_s: float
     warm_up_s: float
+    crowd: tuple[Group, ...] = ()
 
     def load(self, attack: Attack, forged: bool) -> Load:
         """The scenario of an attack; ``forged`` under the id of a flow of TCP's, which is a group of its own then."""
         name = f"{self.name}, {text(attack)}"
         count = self.flows - 1 if forged else self.flows
         victim = [tcp(1, self.transport, "victim")] if forged else []
-        groups = (*victim, tcp(count, self.transport), *self._attackers(attack, forged))
+        groups = (*victim, tcp(count, self.transport), *self.crowd, *self._attackers(attack, forged))
         timing = {"duration_s": self.duration_s, "warm_up_s": self.warm_up_s}
         return Load(name, self.rate_bps, self.rtt_s, self.limit, groups, **timing)
 
+    @property
+    def shared_bps(self) -> float:
+        """The part of the link that the crowd leaves; each of its flows sends less than a fair share."""
+        return self.rate_bps - sum(group.count * (group.offered_bps or 0.0) for group in self.crowd)
+
     def fair(self, ids: float) -> float:
-        """What each flow has where all have the same, bit/s."""
-        return self.rate_bps / (self.flows + ids)
+        """Throughput of each flow where TCP and ``ids`` more have the same, bit/s."""
+        return self.shared_bps / (self.flows + ids)
+
+    def left_to_tcp(self, attack: Attack) -> float:
+        """TCP's max-min share beside an attack, bit/s: ids that send less than a flow of TCP have what they send."""
+        sent = attack["load"] * self.fair(1)
+        left = (self.shared_bps - sent) / self.flows
+        return self.flows * (left if sent / attack["ids"] <= left else self.fair(attack["ids"]))
 
     def _attackers(self, attack: Attack, forged: bool) -> list[Group]:
         ids, size = round(attack["ids"]), round(attack["size"])
         rate = attack["load"] * self.fair(0 if forged else 1) / ids
-        if ids > 64:
-            # Above 64 ids the senders send at a constant rate, without bursts.
+        if ids > 64 and attack["on"] == 1.0:
             return [Group("attack", {"transport": "cbr", "rate": rate, "packet_size": size}, ids, rate)]
         packets = max(round(rate * attack["period"] / (8 * size)), 1)
         period = packets * 8 * size / rate
+        if ids > 64:
+            # A crowd: one host each, whose turns begin at random within ``spread`` of a period.
+            fields = {
+                "transport": "burst", "burst_packets": min(packets, _MOST_PACKETS), "period": period,
+                "access_rate": rate / attack["on"], "packet_size": size, "start_spread": attack["spread"] * period,
+            }  # fmt: skip
+            return [Group("attack", fields, ids, rate)]
         turns = [attack["spread"] * period * turn / ids for turn in range(ids)]
         seen_as, on = "victim" if forged else None, attack["on"]
         return [
@@ -108,7 +126,11 @@ def _bursts(
 ROADS = (
     Road("10 Mb/s, 20 NewReno", 1e7, 0.042, 300, 20, "newreno", 30.0, 10.0),
     Road("50 Mb/s, 50 CUBIC", 5e7, 0.04, 500, 50, "cubic", 12.0, 4.0),
-)
+    Road(
+        "50 Mb/s, 10 CUBIC, 300 of 64 kb/s", 5e7, 0.02, 500, 10, "cubic", 12.0, 4.0,
+        (udp(300, 64e3, name="crowd", packet_size=200),),
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -120,6 +142,11 @@ class Goal:
     knobs: Callable[[Road], tuple[Knob, ...]]
     known: Callable[[Road], dict[str, Attack]]
     forged: bool = False
+    beside_crowd: bool = True
+
+    def roads(self, roads: Sequence[Road]) -> list[Road]:
+        """The roads on which it is tried."""
+        return [road for road in roads if self.beside_crowd or not road.crowd]
 
     def attack(self, knobs: tuple[Knob, ...], parts: tuple[float, ...]) -> Attack:
         """The attack at these parts of the way of each knob."""
@@ -138,6 +165,8 @@ def read(words: str) -> Attack:
 
 def score(goal: Goal, road: Road, attack: Attack, rates: Mapping[str, float]) -> float:
     """How far an attack has come; ``rates`` of all attackers, of TCP, and of the victim at its sink."""
+    if goal.name == "crowd":
+        return 1.0 - rates["tcp_bps"] / road.left_to_tcp(attack)
     if goal.name == "harm":
         return 1.0 - rates["tcp_bps"] / (road.flows * road.fair(1))
     if goal.forged:
@@ -196,6 +225,27 @@ def _harm_known(road: Road) -> dict[str, Attack]:
     }
 
 
+def _crowd_knobs(road: Road) -> tuple[Knob, ...]:
+    most = 0.9 * (road.flows + 1)
+    return (
+        Knob("load", most / 18, most), Knob("ids", 65, 3000, True), Knob("size", 100, 1500, True),
+        Knob("period", 0.002, 4.0), Knob("on", 0.02, 1.0), Knob("spread", 0.0, 1.0),
+    )  # fmt: skip
+
+
+def _crowd_known(road: Road) -> dict[str, Attack]:
+    def crowd(part: float, ids: int, **more: float) -> Attack:
+        return _PLAIN | {"load": part * (road.flows + 1), "ids": ids, "size": 200} | more
+
+    return {
+        "100 ids, 20 % of the link": crowd(0.2, 100),
+        "300 ids, 40 %": crowd(0.4, 300),
+        "300 ids, 40 %, in bursts": crowd(0.4, 300, period=1.0, on=0.05, spread=1.0),
+        "3000 ids, 40 %": crowd(0.4, 3000),
+        "3000 ids, 80 %": crowd(0.8, 3000),
+    }
+
+
 def _forged_knobs(road: Road) -> tuple[Knob, ...]:
     return (Knob("load", 0.1, 1.0), Knob("period", 0.002, 4.0), Knob("on", 0.02, 1.0), Knob("size", 100, 1500, True))
 
@@ -240,9 +290,27 @@ GOALS = {
         Goal("ids", "2 to 32 ids, throughput over the fair share of as many flows", _ids_knobs, _ids_known),
         Goal("harm", "at most a fair share from 1 to 8 ids, what TCP loses", _harm_knobs, _harm_known),
         Goal(
-            "forged", "at most a fair share under the id of a victim, what it loses", _forged_knobs, _forged_known, True
+            "forged",
+            "at most a fair share under the id of a victim, what it loses",
+            _forged_knobs,
+            _forged_known,
+            forged=True,
+            beside_crowd=False,
         ),
-        Goal("split", "a flood of twice the link, split over ids: part of the link", _no_knobs, _split_known),
+        Goal(
+            "split",
+            "a flood of twice the link, split over ids: part of the link",
+            _no_knobs,
+            _split_known,
+            beside_crowd=False,
+        ),
+        Goal(
+            "crowd",
+            "65 to 3000 ids, what TCP loses of its max-min share",
+            _crowd_knobs,
+            _crowd_known,
+            beside_crowd=False,
+        ),
     )
 }
 

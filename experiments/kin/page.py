@@ -1,4 +1,4 @@
-"""Tables of docs/background/collar.md from kin.csv.xz."""
+"""Tables of docs/background/collar-variants.md from kin.csv.xz."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from experiments.digests import Row, read
 from experiments.kin.campaign import DIGEST, EACH, TABLES, Table
 from experiments.pages import Files, pages_with, table
 from experiments.shares.loads import Load
-from experiments.shares.page import PAGE, interval
+from experiments.shares.page import PAGE, rounded
 
 
 def files() -> Files:
     rows = read(DIGEST)
-    yield from pages_with("kin", {name: table_of(name, rows) for name in TABLES}, PAGE)
+    yield from pages_with("kin", {name: table_of(name, rows) for name in TABLES}, PAGE.with_name("collar-variants.md"))
 
 
 def table_of(name: str, rows: Sequence[Row]) -> str:
@@ -27,7 +27,7 @@ def table_of(name: str, rows: Sequence[Row]) -> str:
         for discipline in asked.disciplines:
             key = (name, load.name, discipline)
             of = [row for row in rows if (row["table"], row["load"], row["discipline"]) == key]
-            cells = [interval([float(row[measure]) for row in of if row[measure]]) for measure, _ in asked.columns]
+            cells = [rounded([float(row[measure]) for row in of if row[measure]]) for measure, _ in asked.columns]
             lines.append([load.name, f"`{discipline.partition(':')[0]}`", *cells])
     return table(["load", "discipline", *(head for _, head in asked.columns)], lines, 2)
 
@@ -43,7 +43,7 @@ def table_of_hosts(asked: Table, rows: Sequence[Row]) -> str:
                 for kind, _, part in (word.partition("=") for word in row["parts"].split()):
                     found[kind, row["discipline"]].append(float(part))
         for kind in fair:
-            cells = (interval(found[kind, discipline]) for discipline in asked.disciplines)
+            cells = (rounded(found[kind, discipline]) for discipline in asked.disciplines)
             lines.append([load.name, _label(kind), fair[kind], *cells])
     return table(["load", "% of the link of", "fair", *(f"`{name}`" for name in asked.disciplines)], lines, 2)
 

@@ -9,7 +9,7 @@ from statistics import mean
 from experiments.digests import Row, read
 from experiments.links.campaign import DIGEST, TABLES, WINDOW_S, WINDOWS, fast, l4s, trips, window_name
 from experiments.pages import Files, pages_with, table
-from experiments.shares.page import PAGE, interval
+from experiments.shares.page import PAGE, rounded
 
 #: Windows of the mean that decides when a link has settled, and the most that it may be.
 MEAN_OF, SETTLED = 4, 1.3
@@ -26,7 +26,7 @@ def of_fast(rows: Sequence[Row]) -> str:
     lines = []
     asked = [(name, one) for name in ("greedy", "tcp") for one in ("collar", "fq_codel")]
     for load in fast():
-        cells = [interval(values(rows, load.name, one, name)) for name, one in asked]
+        cells = [rounded(values(rows, load.name, one, name)) for name, one in asked]
         lines.append([load.name, f"{load.warm_up_s:g}, {load.duration_s:g}", *cells])
     head = ["load", "from, to, s", "UDP: COLLAR", "UDP: FQ-CoDel", "TCP: COLLAR", "TCP: FQ-CoDel"]
     return table(head, lines, 2)
@@ -40,7 +40,7 @@ def of_settling(rows: Sequence[Row]) -> str:
     for start, label in ((0.0, "with TCP"), (60.0, "a minute later")):
         for discipline in TABLES["settling"].disciplines:
             by = [values(rows, window_name(start, at), discipline, "greedy") for at in range(WINDOWS)]
-            lines.append([label, f"`{discipline}`", *(interval(by[at]) for at in shown), settled(by)])
+            lines.append([label, f"`{discipline}`", *(rounded(by[at]) for at in shown), settled(by)])
     return table(["UDP", "discipline", *head, "settled after, s"], lines, 2)
 
 
@@ -68,7 +68,7 @@ def of_l4s(rows: Sequence[Row]) -> str:
             for name, unit in (("bps", 1e6), ("wait_ms", 1.0)):
                 for place in ("first", "second"):
                     found = values(rows, load.name, discipline, f"{place}_{name}")
-                    cells.append(interval([value / unit for value in found]))
+                    cells.append(rounded([value / unit for value in found]))
             lines.append([load.name, label, *cells])
     head = ["flows", "over", "Prague, Mb/s each", "others, Mb/s each", "Prague waits, ms", "others wait, ms"]
     return table(head, lines, 2)
@@ -83,7 +83,7 @@ def of_trips(rows: Sequence[Row]) -> str:
         cells = []
         for measure_name, times in (("utilisation", 100.0), ("wait_mean_ms", 1.0)):
             for name in names:
-                cells.append(interval([times * value for value in values(rows, load.name, name, measure_name)]))
+                cells.append(rounded([times * value for value in values(rows, load.name, name, measure_name)]))
         lines.append([load.name, *cells])
     return table(["link", *label], lines, 1)
 

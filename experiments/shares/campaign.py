@@ -26,7 +26,7 @@ DISCIPLINES = ("collar", "choke", "afd", "fq_codel")
 RIVALS = (
     *(f"choke:choke.{setting}" for setting in ("candidates=2", "candidates=5", "schedule=odd")),
     *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq"),
-    *("afq", "ahab", "cebinae"),
+    *("afq", "ahab", "cebinae", "fair_policer", "fair_policer:fair_policer.depth=1s"),
     *("pie", "codel", "dualpi2"),
 )
 #: So do these, which are no disciplines of the library: examples/ablations of fairdrop-sim runs them.

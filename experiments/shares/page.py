@@ -76,7 +76,7 @@ def goals(rows: Sequence[Row]) -> str:
         met = mean(values) >= goal if more else mean(values) <= goal
         sign = "≥" if more else "≤"
         verdict = "met" if met else "**missed**"
-        lines.append([load, _NAMES[measure], f"{sign} {goal:g}", interval(values), verdict])
+        lines.append([load, _NAMES[measure], f"{sign} {goal:g}", rounded(values), verdict])
     return table(["load", "measure", "goal", "COLLAR", ""], lines, 2)
 
 
@@ -87,7 +87,7 @@ def fresh(rows: Sequence[Row]) -> str:
         cells = [_values(rows, "fresh", load, name, "greedy") for name in DISCIPLINES]
         if cells[0]:
             cells += [_values(rows, "fresh", load, name, "tcp") for name in ("collar", "fq_codel")]
-            lines.append([load, *map(interval, cells)])
+            lines.append([load, *map(rounded, cells)])
     return table(["load", *(f"UDP: {name}" for name in DISCIPLINES), "TCP: collar", "TCP: fq_codel"], lines, 1)
 
 
@@ -100,7 +100,7 @@ def crowds(rows: Sequence[Row]) -> str:
     ]
     lines = []
     for load in SETS["crowds"]():
-        cells = [interval(_values(rows, "crowds", load.name, name, measure)) for measure, name in asked]
+        cells = [rounded(_values(rows, "crowds", load.name, name, measure)) for measure, name in asked]
         lines.append([load.name, *cells])
     labels = {"utilisation": "busy", "tcp": "TCP", "greedy": "UDP"}
     return table(["load", *(f"{labels[measure]}: {name}" for measure, name in asked)], lines, 1)
@@ -213,9 +213,24 @@ def interval(values: Sequence[float]) -> str:
     """Mean and half the width of its interval."""
     if len(values) < 2:
         return _shown(values[0]) if values else ""
+    return f"{_shown(mean(values))} ± {_shown(_half(values))}"
+
+
+def rounded(values: Sequence[float]) -> str:
+    """The same to the digits that the interval leaves, at most the four that are stored; its half is rounded up."""
+    if len(values) < 2:
+        return interval(values)
+    half = _half(values)
+    middle = mean(values)
+    stored = 3 - max(math.floor(math.log10(abs(middle))), 0) if middle else 3
+    places = max(min(1 - math.floor(math.log10(half)) if half else stored, stored), 0)
+    up = math.ceil(half * 10**places - 1e-9) / 10**places
+    return f"{middle:.{places}f} ± {up:.{places}f}"
+
+
+def _half(values: Sequence[float]) -> float:
     freedom = min(len(values), len(_STUDENT)) - 1
-    half = _STUDENT[freedom] * stdev(values) / len(values) ** 0.5
-    return f"{_shown(mean(values))} ± {_shown(half)}"
+    return _STUDENT[freedom] * stdev(values) / math.sqrt(len(values))
 
 
 def _resampled(values: Sequence[float], of: Callable[[Sequence[float]], float]) -> str:
