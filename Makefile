@@ -2,11 +2,15 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Modules are compiled by every processor, and not the tests that packages bring; what is no Python 3 is passed over.
+PIP := $(BIN)/python -m pip install --quiet --no-compile
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 # The tests of a file share what they set up. One process more than two processors, since some tests wait; in the order of
 # tests/python/conftest.py, the slow ones first.
 PYTEST := --numprocesses 3 --dist loadfile --no-loadscope-reorder
 # Always of the same packages: for others cargo would choose other features of their dependencies, and compile all again.
-CARGO_TEST := cargo test --workspace --exclude fairdrop-py
+PACKAGES := --workspace --exclude fairdrop-py
+CARGO_TEST := cargo test $(PACKAGES)
 # Tests of the tree itself, which need no new extension.
 QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py supply.py tools.py)
 # Live runs are Linux's.
@@ -24,12 +28,15 @@ demo: .venv/installed $(LIVE) ## the headline scenario and a replay of a capture
 
 test: test-rust test-python test-bpf no-panic ## every test
 
+# Examples are left to `make lint`, which compiles them too, but for the one that tests in Python run.
 test-rust: .tools-checked
-	$(CARGO_TEST)
+	$(CARGO_TEST) --tests
+	$(CARGO_TEST) --doc
 
-# fairdropd and what plays recordings are those of the tests in Rust.
+# fairdropd is that of the tests in Rust, and what plays recordings is built beside it.
 test-python: .venv/dev
-	$(CARGO_TEST) --quiet --no-run
+	$(CARGO_TEST) --quiet --tests --no-run
+	cargo build --quiet $(PACKAGES) --profile test --example beside_kernel
 	$(BIN)/python -m pytest $(PYTEST)
 
 check: $(if $(wildcard .venv/dev),,.venv/dev) ## what is quick, while you work: lint and the tests of the library (under a minute)
@@ -160,6 +167,10 @@ bench-shares: .venv/installed ## how far flows are from max-min shares, and the 
 	$(BIN)/python -m experiments.links.campaign
 	$(BIN)/python -m experiments.pages shares kin links
 
+captures: .venv/dev ## shares of captured traffic and of TCP beside it, and the tables of it (CAPTURES=folder of pcap files; resumes)
+	$(BIN)/python -m experiments.captures.campaign $(if $(CAPTURES),--captures $(CAPTURES))
+	$(BIN)/python -m experiments.pages captures
+
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see experiments/attack/README.md)
 	$(BIN)/python -m experiments.attack.campaign --keep $(ATTACK)
 	$(BIN)/python -m experiments.pages attack
@@ -167,6 +178,14 @@ attack: .venv/installed ## the worst senders that a search finds, and their page
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report, and what ns-2 has of the papers
 	$(BIN)/python -m experiments.validation
 	$(BIN)/python -m experiments.validation.peers
+
+ns2-modules: ## CHOKe, CHOKeW and WARD as modules of Debian's ns-2 (half a minute; g++, libotcl1-dev, libtclcl1-dev, tcl8.6-dev)
+	@$(PYTHON) -m experiments.validation.ns2_modules.build
+
+ns2-disciplines: .venv/installed ns2-modules ## those beside ours, arrival by arrival, and values at the papers' settings (a quarter of an hour; Debian's ns2)
+	$(BIN)/python -m experiments.validation.ns2_disciplines
+	$(BIN)/python -m experiments.validation.ns2_values
+	$(BIN)/python -m experiments.pages validation
 
 fidelity-bbr: .venv/installed $(LIVE) ## BBR of the kernel beside the simulator's, live (four minutes)
 	$(BIN)/python -m experiments.fidelity.bbr
@@ -273,15 +292,25 @@ test-bpf: .venv/dev ## the cores of the BPF qdiscs beside the conformance vector
 test-quic: ## QUIC connections through the disciplines, in the virtual-time network of examples/quic-sim (a minute or two to build)
 	cd examples/quic-sim && cargo test --release && cargo clippy --release --all-targets -- -D warnings
 
-qdisc-smoke: .venv/dev ## every BPF qdisc in a Debian kernel under qemu: traffic, counters, 125 adds and deletes (minutes; KERNELS=packages)
+# The loader of the programs, unless there is one.
+LOADER = $(if $(wildcard $(BIN)/fairdropd target/release/fairdropd target/debug/fairdropd),,fairdropd)
+
+qdisc-smoke: .venv/dev $(LOADER) ## every BPF qdisc in a Debian kernel under qemu: traffic, counters, 125 adds and deletes (minutes; KERNELS=packages)
 	@$(BIN)/python scripts/qdisc_smoke.py $(KERNELS)
 
-qdisc-lab: .venv/dev ## what the BPF qdiscs cost beside the kernel's own, in instructions for a packet, and what they endure (an hour; resumes)
+qdisc-kernels: .venv/dev $(LOADER) ## every BPF qdisc loaded into Debian kernels, with 4 s of traffic and counters reconciled (a minute each; KERNELS=packages)
+	@$(BIN)/python scripts/qdisc_kernels.py $(KERNELS)
+
+qdisc-lab: .venv/dev $(LOADER) ## what the BPF qdiscs cost beside the kernel's own, in instructions for a packet, and what they endure (an hour; resumes)
 	@$(BIN)/python scripts/qdisc_lab.py $(KERNELS)
 
-qdisc-shares: .venv/installed ## UDP beside kernel TCP under the BPF qdiscs and the kernel's own, beside the simulator (two hours; resumes)
+qdisc-shares: .venv/installed $(LOADER) ## UDP beside kernel TCP under the BPF qdiscs and the kernel's own, beside the simulator (two hours; resumes)
 	$(BIN)/python -m experiments.kernel_shares.campaign --keep
 	$(BIN)/python -m experiments.pages kernel_shares
+
+qdisc-loads: .venv/installed $(LOADER) ## the kernel's own queue disciplines on 20 loads in a guest, ten fresh instances each, beside the simulator (90 minutes of one core; resumes)
+	$(BIN)/python -m experiments.kernel_loads.campaign --keep
+	$(BIN)/python -m experiments.pages kernel_loads kernel_shares
 
 readings: .venv/installed ## every reading of a whole paper against all of its ids, and the set-up that explains most (an hour; resumes; READINGS="choke --threads 1")
 	$(BIN)/python -m experiments.readings.campaign $(READINGS)
@@ -316,7 +345,8 @@ clean: ## remove builds, the environment and results
 	@touch $@
 
 .venv/installed: .venv/pip $(RUST)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(PIP) --editable .
+	@$(COMPILE)
 	@touch $@
 
 .venv/site: .venv/dev
@@ -332,5 +362,6 @@ clean: ## remove builds, the environment and results
 	@touch $@
 
 .venv/dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --group dev
+	$(PIP) --group dev
+	@$(COMPILE)
 	@touch $@

@@ -20,7 +20,7 @@ COMMANDS = (
     (r"docs/background/fidelity-.*", "make fidelity"),
     (r"docs/background/.*", "python -m experiments.pages leaky_buffer"),
     (r"docs/reproduction/figures/X7\.svg", "make comparison"),
-    (r"docs/reproduction/figures/(X\d+)\.svg", r"fairdrop reproduce \1"),
+    (r"docs/reproduction/figures/([\w-]+)\.svg", r"fairdrop reproduce \1"),
 )
 
 

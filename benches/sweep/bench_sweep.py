@@ -38,7 +38,6 @@ name = "udp"
 transport = "cbr"
 rate = "2mbit"
 """
-SEEDS = 10
 
 
 def cpu() -> float:
@@ -47,9 +46,9 @@ def cpu() -> float:
     return used.user + used.system
 
 
-def axes(runs: int) -> dict[str, object]:
+def axes(runs: int, seeds: int) -> dict[str, object]:
     """Two disciplines, ten rates, and the rest of the points on a third axis."""
-    points = max(1, runs // SEEDS // 20)
+    points = max(1, runs // seeds // 20)
     return {
         "discipline": ["red", "choke"],
         "groups.udp.rate": {"from": "500kbit", "to": "5mbit", "points": 10},
@@ -57,23 +56,23 @@ def axes(runs: int) -> dict[str, object]:
     }
 
 
-def fill(runs: int, folder: Path, scenario: fairdrop.Scenario) -> None:
+def fill(runs: int, seeds: int, folder: Path, scenario: fairdrop.Scenario) -> None:
     """The store as a sweep leaves it, without the simulations."""
     rows = packed(scenario.inner.simulate(None, 1, 1, False, None))
-    study = make_study({"axes": axes(runs), "seeds": SEEDS}, "bench", Path(), scenario)
+    study = make_study({"axes": axes(runs, seeds), "seeds": seeds}, "bench", Path(), scenario)
     with Store(folder) as store:
         campaign = Campaign(study, store, Progress())
         while jobs := campaign.next(1000):
             store.put([(job.key, rows) for job in jobs])
 
 
-def measure(runs: int, folder: Path, dask: str | None, filled: bool) -> dict[str, float]:
+def measure(runs: int, seeds: int, folder: Path, dask: str | None, filled: bool) -> dict[str, float]:
     """One sweep, the same again, and its data set alone."""
     scenario = fairdrop.Scenario(SCENARIO)
-    asked = {"out": folder, "axes": axes(runs), "seeds": SEEDS}
+    asked = {"out": folder, "axes": axes(runs, seeds), "seeds": seeds}
     started = cpu()
     if filled:
-        fill(runs, folder, scenario)
+        fill(runs, seeds, folder, scenario)
         done = fairdrop.sweep(scenario, **asked)
     else:
         done = fairdrop.sweep(scenario, **asked, dask=dask)
@@ -82,7 +81,7 @@ def measure(runs: int, folder: Path, dask: str | None, filled: bool) -> dict[str
     started = cpu()
     assert fairdrop.sweep(scenario, **asked).computed == 0
     again = cpu() - started
-    study = make_study({"axes": axes(runs), "seeds": SEEDS}, "bench", Path(), scenario)
+    study = make_study({"axes": axes(runs, seeds), "seeds": seeds}, "bench", Path(), scenario)
     with Store(folder) as store:
         campaign = Campaign(study, store, Progress())
         started = cpu()
@@ -107,6 +106,7 @@ def main() -> None:
     """Measure each size, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=int, default=[1000, 3000, 10_000])
+    parser.add_argument("--seeds", type=int, default=10, help="seeds of each point (10)")
     parser.add_argument("--dask", action="store_true")
     parser.add_argument("--filled", action="store_true")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
@@ -117,15 +117,16 @@ def main() -> None:
                 from distributed import LocalCluster
 
                 with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-                    print(json.dumps(measure(options.one, Path(folder), cluster.scheduler_address, False)))
+                    address = cluster.scheduler_address
+                    print(json.dumps(measure(options.one, options.seeds, Path(folder), address, False)))
             else:
-                print(json.dumps(measure(options.one, Path(folder), None, options.filled)))
+                print(json.dumps(measure(options.one, options.seeds, Path(folder), None, options.filled)))
         return
     print(f"{os.cpu_count()} processors")
     print("runs | first s | again s | points s | data set s | read s | store MB | data MB | files | peak MB")
     for runs in options.runs:
         how = [*(["--dask"] if options.dask else []), *(["--filled"] if options.filled else [])]
-        words = [sys.executable, __file__, "--one", str(runs), *how]
+        words = [sys.executable, __file__, "--one", str(runs), "--seeds", str(options.seeds), *how]
         found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
         shown = [f"{found[name]:.1f}" for name in ("first_s", "again_s", "points_s", "data_set_s", "read_s")]
         sizes = [f"{found[name] / 1e6:.1f}" for name in ("store_bytes", "data_bytes")]

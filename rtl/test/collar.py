@@ -11,6 +11,8 @@ from vectors import ROOT, VECTORS, run
 
 # Memory for 256 ids and 16 sets, as the library has them by default.
 SIZES = {"IDS_BITS": 8, "SETS_BITS": 4}
+# Vectors ask for up to 1,024.
+OF_VECTORS = {"IDS_BITS": 10, "SETS_BITS": 4}
 
 
 def build(directory, files=None, properties=False):
@@ -22,7 +24,9 @@ def build(directory, files=None, properties=False):
 def vectors(simulator):
     paths = sorted((VECTORS / "collar_integer").glob("*.jsonl.gz"))
     directory = ROOT / "build" / "rtl" / f"collar-{simulator}"
-    played = run("collar", "fairdrop_collar", Shape(), simulator, directory, paths, module="play_collar")
+    played = run(
+        "collar", "fairdrop_collar", Shape(), simulator, directory, paths, module="play_collar", parameters=OF_VECTORS
+    )
     print(f"{simulator}: {len(played)} vectors equal: {', '.join(played)}", flush=True)
 
 

@@ -121,6 +121,8 @@ async def vectors(dut):
         params = params_of(header)
         packet_time = max(1, params["red"]["mean_packet_size"] * 8 * 10**9 // header["link_rate_bps"])
         try:
+            if header.get("burst_mode"):
+                raise NotInHardware("burst_mode: packets arrive one by one at the core")
             if has_draws:
                 words = choke_words(params, header["limit"], packet_time, shape)
             else:

@@ -90,6 +90,8 @@ def average_words(red, packet_time_ns):
     for name in ("byte_mode", "ns2_compat", "idle_decay_only"):
         if red[name]:
             raise NotInHardware(f"{name}: not in the core")
+    if red.get("linux", "none") != "none":
+        raise NotInHardware(f"linux = {red['linux']}: not in the core")
     min_th, max_th, max_p = red["min_th"], red["max_th"], red["max_p"]
     spacing = fixed((max_th - min_th) / max_p, 32, "(max_th - min_th) / max_p")
     base, gentle_spacing = 0, 0
@@ -136,6 +138,7 @@ def choke_words(params, limit, packet_time_ns, shape):
         reason = {
             "live": "no hardware has this set, without counting live entries",
             "linux": "it would have to know the last live entry",
+            "linux_6.12": "RED of the core is not the kernel's",
         }.get(choke["addresses"], "it draws nothing at random, and would search the list for live entries")
         raise NotInHardware(f"addresses = {choke['addresses']}: {reason}")
     if choke["banks"] != shape.banks:

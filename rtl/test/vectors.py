@@ -29,8 +29,8 @@ def sources(core):
     return sorted((RTL / "common").glob("*.sv")) + sorted((RTL / core.split("-")[0]).glob("*.sv"))
 
 
-def run(core, top, shape, simulator, directory, paths, module="play_vectors"):
-    """Builds the core, plays the vectors, and returns the outcome of each."""
+def run(core, top, shape, simulator, directory, paths, module="play_vectors", parameters=None):
+    """Builds the core with the parameters of the shape, or these, plays the vectors, and returns each outcome."""
     with warnings.catch_warnings():
         # cocotb warns that its runner is an experiment, whose interface is pinned with its version.
         warnings.simplefilter("ignore", UserWarning)
@@ -40,7 +40,7 @@ def run(core, top, shape, simulator, directory, paths, module="play_vectors"):
     runner.build(
         verilog_sources=sources(core),
         hdl_toplevel=top,
-        parameters={} if core in ("red", "drr", "collar") else shape.verilog(),
+        parameters=parameters or ({} if core in ("red", "drr", "collar") else shape.verilog()),
         build_args=["-g2012"] if simulator == "icarus" else ["-Wno-fatal", "-Wno-WIDTH", "--x-assign", "unique"],
         build_dir=directory,
         timescale=("1ns", "1ps"),

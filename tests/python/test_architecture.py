@@ -13,10 +13,6 @@ from drawing import LAYERS
 from fairdrop import reproduce
 from import_graph import between_members, circles, folders, listing, python_graph, rust_graph
 
-# Folders whose members still form circles, by crate; a change may only shorten the list.
-RUST_FOLDER_CIRCLES: dict[str, set[str]] = {
-    "fairdrop-sim": {""},
-}
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.
 STEPS = ("define", "measure", "execute", "judge", "show")
 
@@ -82,7 +78,7 @@ def test_rust_folders_form_no_circle(root, crate):
     found = {folder: circles(between_members(graph, folder, "/")) for folder in folders(graph, "/")}
     left = {folder: groups for folder, groups in found.items() if groups}
     texts = [f"{crate}/src/{folder}:{listing(groups)}" for folder, groups in left.items()]
-    assert set(left) <= RUST_FOLDER_CIRCLES.get(crate, set()), "\n".join(texts)
+    assert not left, "\n".join(texts)
 
 
 @pytest.mark.parametrize("crate", CRATES)
@@ -99,6 +95,26 @@ def test_rust_tests_are_one_program(root, crate):
     if crate == "fairdrop":
         modules |= files & {path.stem for path in (root / "crates/fairdrop/src/disciplines").glob("*.rs")}
     assert files - programs == modules, f"{crate}/tests/all.rs lists the others: mod name;"
+
+
+EXAMPLE = re.compile(r"^\s*//[/!] ?```(.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("manifest", ["fuzz", *(f"crates/{crate}" for crate in CRATES)])
+def test_rust_without_a_test_program_has_no_tests(root, manifest):
+    """Where a manifest says ``test = false`` there are no tests, and no examples where it says ``doctest = false``."""
+    crate = root / manifest
+    targets = tomllib.loads((crate / "Cargo.toml").read_text())
+    library = targets.get("lib", {})
+    files = {path: path.read_text(encoding="utf-8") for path in (crate / "src").rglob("*.rs")}
+    programs = {crate / program["path"]: program for program in targets.get("bin", ()) if "path" in program}
+    for path, text in files.items():
+        # The module tree of a program is its one file.
+        if not programs.get(path, library).get("test", True):
+            assert not re.search(r"#\[test\]", text), path
+        if not library.get("doctest", True) and path not in programs:
+            opened = EXAMPLE.findall(text)[::2]
+            assert all(language and not language.startswith("rust") for language in opened), path
 
 
 def test_a_circle_is_found():

@@ -24,7 +24,7 @@ def test_attacks_are_valid_scenarios(road: object, goal: object) -> None:
         groups = fairdrop.Scenario(load.toml(), load.name).to_dict()["groups"]
         own = [group for group in groups if "seen_as" not in group or goal.forged]
         names = {group["name"].partition(".")[0] for group in own if group["name"].startswith("attack")}
-        tcp = [group for group in groups if not group["name"].startswith("attack")]
+        tcp = [group for group in groups if not group["name"].startswith(("attack", "crowd"))]
         assert len(names) == one["ids"] or own[-1]["count"] == one["ids"]
         assert sum(group["count"] for group in tcp) == road.flows
         assert senders.text(senders.read(senders.text(one))) == senders.text(one)
@@ -78,6 +78,30 @@ def test_scores() -> None:
     assert _rates("fq", "gain", even) == pytest.approx(1.0, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("ids", "part", "mbps"),
+    [(100, 0.2, 8.0), (300, 0.4, 6.0), (10, 0.4, 20 / 3), (300, 0.95, 0.625)],
+)
+def test_tcp_has_its_max_min_share_beside_a_crowd(ids: int, part: float, mbps: float) -> None:
+    """What small ids leave, or as much as each of them where they send more than that."""
+    one = senders.GOALS["crowd"].known(ROAD)["300 ids, 40 %"] | {"ids": ids, "load": part * (ROAD.flows + 1)}
+    assert senders.score(senders.GOALS["crowd"], ROAD, one, {"tcp_bps": mbps * 1e6}) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_crowd_takes_nothing_under_fair_queueing() -> None:
+    crowd = senders.GOALS["crowd"].known(ROAD)["100 ids, 20 % of the link"]
+    assert abs(_rates("fq", "crowd", senders.text(crowd))) < 0.1
+    assert _rates("droptail", "crowd", senders.text(crowd | {"load": 2.0 * (ROAD.flows + 1)})) > 0.5
+
+
+def test_stored_rows_are_replaced_one_search_at_a_time() -> None:
+    old = [dict.fromkeys(attack.SUMMARY, "1") | {"road": r.name, "goal": "gain", "discipline": d} for r in senders.ROADS
+           for d in ("collar", "choke")]  # fmt: skip
+    new = [old[0] | {"score": "2"}, old[2] | {"goal": "crowd"}]
+    merged = attack.merged(old, new)
+    assert len(merged) == len(old) + 1 and merged[0] == new[0] and new[1] in merged and old[0] not in merged
+
+
 def test_searches_are_resumed(tmp_path: Path) -> None:
     """A store that was cut off gives the same result; the worst found is no less than what is known."""
     path, goal = tmp_path / "store.csv", senders.GOALS["gain"]
@@ -98,4 +122,5 @@ def test_searches_are_resumed(tmp_path: Path) -> None:
 def test_the_page_is_that_of_the_results() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert dict(page.files()) == {page.PAGE: text}
-    assert text.count("worst found**") == len(senders.ROADS) * sum(bool(g.knobs(ROAD)) for g in senders.GOALS.values())
+    searched = [goal for goal in senders.GOALS.values() if goal.knobs(ROAD)]
+    assert text.count("worst found**") == sum(len(goal.roads(senders.ROADS)) for goal in searched)

@@ -153,7 +153,7 @@ def test_the_command_goes_there(nodes, headline, tmp_path):
 
 def test_a_worker_with_another_fairdrop_is_refused():
     with pytest.raises(RuntimeError, match=r"a worker has fairdrop .*; valid: the same as here, 0\.0\.0-other"):
-        cluster.run_task("0.0.0-other", [])
+        cluster.run_task("0.0.0-other", cluster.Task({}, (), []))
 
 
 def test_no_scheduler_is_reported(scenario, tmp_path, monkeypatch):

@@ -158,13 +158,13 @@ def test_the_example_passes(check, example, arguments):
     results = [line.split()[:2] for line in done.stdout.splitlines()]
     skipped = {name for result, name in results if result == "skipped"}
     assert {result for result, _ in results} == {"passed", "skipped"}
-    assert all(name.startswith("choke/") for name in skipped)
+    assert all(name.startswith(("choke/", "red/linux")) for name in skipped)
     assert sum(result == "passed" for result, _ in results) >= 24
 
 
 def test_a_probability_that_equals_the_draw_keeps_the_packet(check, mutated, vectors):
     """`<=` for `<`: the first random draw that equals the probability."""
-    wrong = mutated('numbers.unit("early_drop") < self', 'numbers.unit("early_drop") <= self')
+    wrong = mutated('numbers.unit("early_drop") < p', 'numbers.unit("early_drop") <= p')
     event, text = first_divergence(check(wrong, options=only("red", "independent")))
 
     def equal(event):
@@ -433,5 +433,8 @@ def test_a_c_program_over_the_c_interface_passes_every_vector(fairdrop, root, ve
     command = ("conformance", "check", "--format", "text", "--vectors", vectors)
     result = fairdrop(*command, "--", program, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
-    count = len(list(vectors.glob("*/*.jsonl.gz")))
-    assert f"{count} vectors: {count} passed" in result.stderr
+    texts = [gzip.decompress(path.read_bytes()) for path in vectors.glob("*/*.jsonl.gz")]
+    headers = [json.loads(text.partition(b"\n")[0]) for text in texts]
+    count, bursts = len(headers), sum("burst_mode" in header for header in headers)
+    assert bursts >= 7
+    assert f"{count} vectors: {count - bursts} passed, {bursts} skipped" in result.stderr

@@ -457,7 +457,10 @@ def test_changed_studies(tmp_path, seed):
         (tmp_path / "study.toml").write_text(toml_text(_without_none(tree)))
         try:
             study = read_study(tmp_path / "study.toml")
-            study.check(study.scenario(study.points[0]))
+            (opened,) = study.open(study.points[:1])
+            if isinstance(opened, Exception):
+                raise opened
+            study.check(opened)
         except (ValueError, OSError) as error:
             seen = str(error).splitlines()
             assert all("study.toml" in line or "s.toml" in line or str(tmp_path) in line for line in seen), (tree, seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.validation import packet_by_packet as packets
+from experiments.validation.beside_ns2 import installed
 
 NAMES = [
     "tahoe", "reno", "newreno", "sack", "vegas", "reno-red", "reno-2005", "newreno-2.35", "sack-2.35", "vegas-2.35",
@@ -20,6 +21,31 @@ def test_every_packet_is_that_of_ns2(root, name):
     # Something happened: thousands of packets, and losses.
     assert len(peers) > 1500
     assert sum(arrival.lost for arrival in peers) > (50 if sender.transport != "vegas" else 5)
+
+
+@pytest.mark.parametrize("name", ["newreno", "newreno-2.35"])
+def test_newreno_is_recorded_with_three_losses_at_once(root, name):
+    """Where partial ACKs deflate the window again and again: a flow loses three segments or more within 0.3 s."""
+    _, peers = packets.read_recording(root / "tests" / "ns2" / f"{name}.csv.xz")
+    lost = [one for one in peers if one.lost]
+    at_once = [
+        sum(one.flow == first.flow and 0 <= one.time_ns - first.time_ns < 3e8 for one in lost) for first in lost
+    ]
+    assert sum(count >= 3 for count in at_once) > 9
+
+
+@pytest.mark.skipif(installed() is None, reason="ns-2 is not installed")
+@pytest.mark.parametrize("switch", ["partial_window_deflation_", "exitFastRetrans_"])
+def test_newreno_is_that_of_ns2_with_its_switches_on(switch, tmp_path, monkeypatch):
+    sender, load = packets.Sender("newreno"), packets.Load(8, 30)
+    drawn, peers = packets.theirs(installed(), sender, load, 20, 1)
+    assert packets.common(packets.ours(sender, load, 20, drawn), peers) == len(peers)
+    before, simulator, after = packets.SCRIPT.read_text(encoding="utf-8").partition("set ns [new Simulator]")
+    script = tmp_path / "dumbbell.tcl"
+    script.write_text(f"{before}Agent/TCP/Newreno set {switch} false\n{simulator}{after}", encoding="utf-8")
+    monkeypatch.setattr(packets, "SCRIPT", script)
+    _, others = packets.theirs(installed(), sender, load, 20, 1)
+    assert packets.common(others, peers) < len(peers) / 5
 
 
 def test_everything_recorded_is_compared():

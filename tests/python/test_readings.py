@@ -14,6 +14,7 @@ from fairdrop.reproduce.define import reading
 from fairdrop.reproduce.define.papers import add_folder, remove_folders
 from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.execute.plan import Order, Part, cells
+from fairdrop.reproduce.measure import runs
 
 SCENARIO = """
 name = "tiny"
@@ -159,7 +160,7 @@ def test_each_reading_runs_against_every_id_and_each_simulation_once(tiny, tmp_p
     saved, broken = matrix.bears_out("slow")
     assert {name for name, _ in saved} == {"tiny-fig1"} and {name for name, _ in broken} <= {"tiny-fig2"}
     assert matrix.still_broken("base") == [
-        ("tiny-fig1", "udp", "contradicted"), ("tiny-fig1", "udp  flows 8 = 460", "number off"),
+        ("tiny-fig1", "udp", "contradicted"), ("tiny-fig1", "udp flows 8 = 460", "number off"),
     ]  # fmt: skip
 
     text = page([(matrix, "slow")])
@@ -174,6 +175,30 @@ def test_each_reading_runs_against_every_id_and_each_simulation_once(tiny, tmp_p
     for set_up in again.singles():
         again.make(set_up)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "readings" / "store").rglob("*.gz")} == files
+
+
+def test_throughput_under_headers_is_of_data():
+    """By hand: of 1040 bytes on the wire 1000 are data; the part of the link is of all of them."""
+    run = {
+        "link_rate_bps": 1e6, "link": "R",
+        "groups": [
+            {"name": "tcp", "throughput_bps": 520e3, "flows": 2, "offered_bps": 0.0},
+            {"name": "udp", "throughput_bps": 480e3, "flows": 1, "offered_bps": 0.0},
+        ],
+        "flows": [
+            {"name": "tcp[0]", "group": "tcp", "throughput_bps": 260e3},
+            {"name": "udp", "group": "udp", "throughput_bps": 480e3},
+        ],
+        "queues": [{"name": "R", "throughput_bps_by_flow": [["tcp[0]", 520e3], ["udp", 480e3]]}],
+    }  # fmt: skip
+    data = runs.of_data(run, {"tcp": 40 / 1040, "udp": 0.0})
+    assert runs.throughput(data, "tcp") == pytest.approx(500e3) and runs.throughput(data, "udp") == 480e3
+    assert runs.throughput_per_flow(data, "tcp") == pytest.approx(250e3)
+    assert [rate for _, rate in runs.flows(data)] == [pytest.approx(250e3), 480e3]
+    assert runs.link_throughput(data, "R", "tcp") == pytest.approx(500e3)
+    assert runs.link_flows(data, "R")[0] == (0.0, pytest.approx(500e3))
+    assert runs.share(data, "tcp") == 0.52
+    assert runs.of_data(run, {"tcp": 0.0, "udp": 0.0}) is run
 
 
 def test_an_interrupted_campaign_goes_on(tiny, tmp_path):
@@ -208,7 +233,8 @@ def test_the_search_finds_the_answers_under_which_most_holds(tiny, tmp_path):
 
 def test_what_holds_with_a_reading_that_breaks_something_is_not_borne_out():
     def digest(claim, number):
-        point = {"label": "x", "scheme": None, "at": {}, "published": 1.0, "verdict": number}
+        where = {"label": "x", "scheme": None, "at": {}, "unit": "kb/s"}
+        point = {**where, "published": 1.0, "verdict": number, "apart": -0.5}
         return {"claims": {"a": {"verdict": claim}}, "numbers": [point]}
 
     digests = {
@@ -217,7 +243,8 @@ def test_what_holds_with_a_reading_that_breaks_something_is_not_borne_out():
         "bears": {"f": digest("holds", "inconclusive"), "g": digest("holds", "holds")},
     }
     matrix = Matrix("p", digests)
-    assert matrix.bears_out("breaks") == ([("f", "a")], [("g", "x   = 1")])
+    assert matrix.distances("base", "f") == {"kb/s": (1, 0.5)}
+    assert matrix.bears_out("breaks") == ([("f", "a")], [("g", "x = 1")])
     assert matrix.holds_under() == {("f", "a"): ["bears"]}
     assert across.score(digests["base"]) == (3, -1) and across.score(digests["bears"]) == (3, 0)
 

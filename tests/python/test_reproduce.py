@@ -17,7 +17,7 @@ from fairdrop import reproduce
 from fairdrop.cli import main
 from fairdrop.engine import key_of
 from fairdrop.measures import jain_index
-from fairdrop.reproduce.define.definition import Claim, Reading, axis_name
+from fairdrop.reproduce.define.definition import Claim, Published, Reading, axis_name
 from fairdrop.reproduce.define.papers import is_id, scenario_text
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute import plan
@@ -223,11 +223,16 @@ def test_verdicts_take_readings_and_intervals_into_account(base, other, verdict)
 
 
 def test_a_printed_number_that_is_missed_is_off_with_its_distance():
-    data = {"base": rows(a=[[95.0, 96.0, 97.0]])}
-    (found,), _ = judged(data, claim(arguments={"measure": "m", "low": 80, "high": 90}, number=85))
-    assert found.verdict == OFF and "+11" in found.why and "+13 %" in found.why
-    (without,), _ = judged(data, claim(arguments={"measure": "m", "low": 80, "high": 90}))
+    ranged = claim(arguments={"measure": "m", "low": 80, "high": 90})
+    claims = (claim(kind="printed", arguments={"measure": "m"}), ranged)
+    point = Published("m", None, {}, 85.0, "paper", within=5.0)
+    data = {"base": Data(rows(a=[[95.0, 96.0, 97.0]]).rows, [point])}
+    (found, without), _ = judged(data, *claims)
+    assert found.verdict == OFF and "+11" in found.why and found.measured.endswith("for 85")
     assert without.verdict == CONTRADICTED
+    # A bound is no number, and what another id judges is none of this one.
+    for other in (replace(point, relation="<="), replace(point, judged=False)):
+        assert not other.is_about({"measure": "m"})
 
 
 def test_a_hypothesis_of_our_own_that_fails_contradicts_no_paper():

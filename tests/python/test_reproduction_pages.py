@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from experiments.comparison import page as comparison
 from experiments.pages import filled
+from experiments.readings import campaign
 from experiments.reproduction import page as maker
 from experiments.reproduction import results
 from fairdrop import reproduce
 from fairdrop.progress import Progress
+from fairdrop.reproduce import across
+from fairdrop.reproduce.define.papers import PAPERS
 from fairdrop.reproduce.define.reading import headlines
 from fairdrop.reproduce.execute.plan import Order, Part
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.execute.work import measure
+from fairdrop.reproduce.judge.headlines import proven_findings
 
 PROBED = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X2")
 
@@ -77,8 +82,12 @@ def test_the_comparison_is_of_this_engine(scheme, stored, tmp_path):
 
 
 def test_findings_name_claims_that_are_there():
-    assert len(headlines()) == 12
+    assert len(headlines()) == 15
     for finding in headlines():
+        assert finding.paper in PAPERS and finding.figure in reproduce.names() and finding.claim and finding.section
+        assert finding.author.partition(":")[0] in ("nothing", "footnote", "erratum"), finding.author
+        shown = (maker.FIGURES / f"{finding.figure}.svg").exists()
+        assert shown, f"{finding.figure}: fairdrop reproduce; python -m experiments.reproduction.results reproduction"
         for proof in finding.proof:
             name, _, claim = proof.partition("/")
             assert claim in {one.name for one in reproduce.definition(name).claims}, proof
@@ -86,8 +95,36 @@ def test_findings_name_claims_that_are_there():
 
 def test_the_page_leads_with_findings_and_errata(root):
     text = (root / "docs" / "reproduction" / "README.md").read_text(encoding="utf-8")
-    places = [text.index(head) for head in ("## Findings", "## Errata", "## Pages", "## Claims that say nothing")]
-    assert places == sorted(places) and "\n12. " in text
+    heads = ("## Findings", "## Left unexplained", "## Errata", "## Pages", "## Claims that say nothing")
+    places = [text.index(head) for head in heads]
+    assert places == sorted(places) and "\n### 15. " in text
+    assert text.count("- Found: ") == text.count("- An author should add: ") == 15
+    assert not re.search(r"\{[\w-]+/", text), "a claim in a sentence was not measured"
+
+
+def test_a_sentence_has_the_values_of_its_claims(stored):
+    found = proven_findings(list(stored.values()))
+    assert len(found) == 15
+    protects = next(one for one in stored["X22"].document["claims"] if one["id"] == "protects")
+    value = protects["measured"].partition(" (")[0]
+    assert re.fullmatch(r"\d+ \[\d+, \d+\]", value) and f"leaves TCP {value} at least" in found[1]["text"]
+
+
+@pytest.mark.parametrize("name", ["choke", "micro", "chokew", "under", "ward"])
+def test_a_page_has_the_set_up_that_explains_most(root, name):
+    """What the text leaves open, question by question, from the stored readings of the whole paper."""
+    text = (root / "docs" / "reproduction" / f"{name}.md").read_text(encoding="utf-8")
+    assert "## Reconstruction" in text
+    matrices = {matrix.name: matrix for matrix, _ in campaign.results()}
+    if name not in matrices:
+        assert "No readings of the whole paper are stored yet." in text
+        return
+    for question, answers in across.questions(name).items():
+        assert f"\n| {question} | " in text
+        for answer in answers:
+            gained, lost = matrices[name].bears_out(answer.name) if answer.name in matrices[name].digests else ([], [])
+            shown = f"{answer.name}: +{len(gained)} -{len(lost)}"
+            assert (shown if answer.name in matrices[name].digests else f"{answer.name}: not run") in text
 
 
 def test_errata_are_proven_by_ids_that_exist():

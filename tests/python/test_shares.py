@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import fairdrop
 from experiments.digests import Runs
 from experiments.shares import campaign as bench
 from experiments.shares import loads
+from experiments.shares.page import rounded
 
 
 @pytest.mark.parametrize("which", loads.SETS)
@@ -109,3 +112,34 @@ def test_the_readme_says_of_collar_what_was_measured(root: Path) -> None:
     assert f"more than {of['UDP over its share: worst tenth, from']['collar']} times." in readme
     (loads_with_udp,) = [name for name in of if name.startswith("UDP over its share: at most")]
     assert f"median of {loads_with_udp.split(' of ')[1].split()[0]} random loads" in readme
+
+
+def test_intervals_are_rounded_to_what_they_leave() -> None:
+    assert rounded([1.0, 1.0, 1.0]) == "1.000 ± 0.000"
+    # Student's 12.71 for one degree of freedom: halves of 0.127, 12.7, 1271 and 0.000127, rounded up.
+    assert rounded([1.0, 1.02]) == "1.01 ± 0.13"
+    assert rounded([100.0, 102.0]) == "101 ± 13"
+    assert rounded([1000.0, 1200.0]) == "1100 ± 1271"
+    assert rounded([100.0, 100.0]) == "100.0 ± 0.0" and rounded([16.04, 16.041]) == "16.04 ± 0.01"
+    assert rounded([1.0, 1.00002]) == "1.000 ± 0.001"
+    assert (rounded([]), rounded([0.5])) == ("", "0.5")
+
+
+def test_the_twenty_lines_have_the_constants_of_the_code(root: Path) -> None:
+    """Each name in capitals on COLLAR's page is a constant, with its value, and the table has no other."""
+    page = (root / "docs" / "background" / "collar.md").read_text(encoding="utf-8")
+    program = page.partition("```text")[2].partition("```")[0]
+    assert [int(line[:2]) for line in program.splitlines() if line[:2].strip()] == list(range(1, 21))
+    cells = re.findall(r"\| `([A-Z_]+)` \| ([\d./]+) \|", page)
+    named = {name: float(Fraction(value)) for name, value in cells}
+    code: dict[str, float] = {}
+    for file in sorted((root / "crates" / "fairdrop" / "src" / "disciplines" / "collar").glob("*.rs")):
+        for name, value in re.findall(r"const ([A-Z_]+): \w+ = ([^;]+);", file.read_text(encoding="utf-8")):
+            plain = re.sub(r"Time::from_ms\((\d+)\)|(?<=\d)_(?=\d)", r"\1", value).replace("BLOCK", "32")
+            if re.fullmatch(r"[\d. */]+", plain):
+                code[name] = eval(plain)  # a product or quotient of numbers
+    assert len(named) == len(cells) >= 24
+    assert {name: code[name] for name in named} == named
+    assert set(re.findall(r"\b[A-Z]+_[A-Z_]+\b|\b(?:SLACK|LOOSEST|KNEE|SMOOTH|BLOCK|PROBED|PLACES)\b", program)) == (
+        set(named) - {"MOST_MARKED"}
+    )

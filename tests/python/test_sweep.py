@@ -17,21 +17,24 @@ import duckdb
 import pandas
 import polars
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fairdrop
+from fairdrop import _core
 from fairdrop.estimate import TIME_RESOLUTION, estimate, resolution_of
 from fairdrop.measures import loss_synchronisation
 from fairdrop.plot.cells import Shown
 from fairdrop.plot.sweeps import by_environment, front
 from fairdrop.progress import Progress
 from fairdrop.study import axes as axes_module
-from fairdrop.study import dataset
+from fairdrop.study import dataset, definition
 from fairdrop.study.axes import StudyError, read_axes
 from fairdrop.study.campaign import Campaign, enough
 from fairdrop.study.definition import make_study, read_study
 from fairdrop.study.fronts import environments, set_ups
 from fairdrop.study.reads import reads
-from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS
+from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, open_points, packed, unpack
 from fairdrop.study.store import Store
 from fairdrop.wording.numbers import number_and_half
 from patience import PATIENCE, wait_for
@@ -270,6 +273,84 @@ def test_rows_are_what_runs_say(done, scenario):
         assert list(row[name]) == [source[0]] * 2, name
 
 
+POINTS = [
+    ("queue.discipline", ["red", "choke", "droptail", "fq_codel"]),
+    ("queue.limit", ["200p", "300p"]),
+    ("groups.udp.rate", ["300kbit", "1mbit", "3mbit"]),
+    ("groups.tcp.count", [1, 3]),
+]
+
+
+@given(
+    st.lists(st.tuples(*(st.sampled_from(values) for _, values in POINTS), st.integers(0, 9)), min_size=1, max_size=8),
+    st.integers(1, 3),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_batch_is_its_runs_one_by_one(headline, levels, threads):
+    """Points and seeds in one call, some twice and in any order: the rows of each run alone, bit for bit."""
+    text, short = headline.read_text(encoding="utf-8"), ["duration=500ms", "warm_up=100ms"]
+    points = [
+        (*short, *(f"{name}={value}" for (name, _), value in zip(POINTS, one, strict=True)), f"seed={seed}")
+        for *one, seed in levels
+    ]
+    opened = open_points({"f": text}, [("f", point) for point in points], ())
+    jobs, found = list(enumerate(opened)), {}
+
+    def take(most):
+        some = [jobs.pop() for _ in range(min(most, len(jobs)))]
+        return [at for at, _ in some], [one.scenario for _, one in some], [one.first_seed for _, one in some]
+
+    def give(tags, rows, problems):
+        found.update(zip(tags, rows, strict=True))
+        assert problems == [None] * len(tags)
+
+    assert _core.work_through(take, give, threads)
+    assert sorted(found) == list(range(len(points)))
+    for at, point in enumerate(points):
+        alone = fairdrop.Scenario(text, "f", point)
+        assert unpack(found[at]) == unpack(packed(alone.inner.simulate(None, 1, 1, False, None))), point
+
+
+def test_points_that_are_wrong_leave_the_others_of_their_call(headline):
+    """Each message names the file, the field and the value, as if its point had been read alone."""
+    text = headline.read_text(encoding="utf-8")
+    asked = [("seed=3",), ("queue.red.max_p=1.5",), ("queue.choke.candidate=2", "dumbbell.rate=fast"), ("seed=3",)]
+    first, wrong, two, last = open_points({"f.toml": text}, [("f.toml", point) for point in asked], ())
+    assert (first.digest, first.first_seed) == (last.digest, 3)
+    for found, point in ((wrong, asked[1]), (two, asked[2])):
+        with pytest.raises(fairdrop.ScenarioError) as alone:
+            fairdrop.Scenario(text, "f.toml", point)
+        assert isinstance(found, fairdrop.ScenarioError) and str(found) == str(alone.value)
+    assert "queue.red.max_p = 1.5 is not valid" in str(wrong) and len(str(two).splitlines()) == 2
+
+
+def test_what_decides_is_what_is_run(headline):
+    """A hash differs where a time or a parameter that is read differs; not by title, seed or unread parameter."""
+    text = headline.read_text(encoding="utf-8")
+    same = [(), ("seed=9",), ("title=Other",), ("queue.fq_codel.quantum=300B",), ("queue.red.max_p=0.1",)]
+    other = ["duration=200s", "queue.limit=250p", "queue.red.max_p=0.05", "queue.discipline=red", "groups.udp.count=2"]
+    points = [("queue.discipline=choke", "queue.red.max_p=0.1", *one) for one in (*same, *((one,) for one in other))]
+    digests = [one.digest for one in open_points({"f": text}, [("f", point) for point in points], ())]
+    assert len(set(digests[: len(same)])) == 1
+    assert len(set(digests)) == 1 + len(other)
+
+
+def test_points_that_are_done_are_passed_over_in_few_calls(scenario, tmp_path, monkeypatch):
+    """Of 400 points all are in the store: asking for one job opens more and more of them at once."""
+    asked = make_study({"axes": {"queue.red.max_p": [n / 1000 for n in range(400)]}, "seeds": 1}, "s", Path(), scenario)
+    calls = []
+    monkeypatch.setattr(definition, "open_points", lambda *given: calls.append(given) or open_points(*given))
+    with Store(tmp_path / "s") as store:
+        first = Campaign(asked, store, Progress())
+        while jobs := first.next(100):
+            first.finished(jobs, [zlib.compress(b"[[], []]")] * len(jobs), [None] * len(jobs))
+        assert first.complete and (len(store), len(calls)) == (400, 4)
+        calls.clear()
+        again = Campaign(asked, store, Progress())
+        assert again.next(1) == [] and again.complete
+        assert sum(len(given[1]) for given in calls) == 400 and len(calls) < 12
+
+
 def test_the_order_and_number_of_threads_change_no_byte(done, scenario, tmp_path):
     axes = {"discipline": ["red", "choke"], "queue.red.max_p": [0.02, 0.1], "groups.udp.rate": ["500kbit", "1mbit"]}
     other = fairdrop.sweep(scenario, axes=axes, seeds=2, out=tmp_path / "s", threads=1)
@@ -368,7 +449,7 @@ def test_a_run_that_fails_is_missing_at_each_of_its_points(scenario, tmp_path):
     campaign = Campaign(make_study({"axes": axes, "seeds": 1}, "s", Path(), broken), store, progress)
     [job] = campaign.next()
     assert campaign.next() == []
-    campaign.finished([(job, None, "why")])
+    campaign.finished([job], [None], ["why"])
     assert [line.partition(",")[0] for line in campaign.problems] == ["candidates = 1", "candidates = 2"]
     assert campaign.finished_all
     store.close()
@@ -459,6 +540,19 @@ def test_a_file_that_a_scenario_reads_is_part_of_what_decides(tmp_path):
     assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 2
     assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 0
     (tmp_path / "a.csv").write_text("time_s,size_bytes\n0.5,1000\n1.6,1000\n")
+    assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 2
+
+
+def test_the_trace_of_a_link_is_part_of_what_decides(tmp_path):
+    (tmp_path / "cell.trace").write_text("10\n20\n")
+    (tmp_path / "s.toml").write_text(
+        'duration = "3s"\nwarm_up = "1s"\n[dumbbell]\ntrace = "cell.trace"\n'
+        '[[groups]]\nname = "g"\ntransport = "cbr"\nrate = "2mbit"\n'
+    )
+    asked = {"axes": {"queue.limit": ["50p", "100p"]}, "seeds": 1, "out": tmp_path / "o"}
+    assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 2
+    assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 0
+    (tmp_path / "cell.trace").write_text("10\n30\n")
     assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 2
 
 

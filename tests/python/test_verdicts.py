@@ -23,9 +23,10 @@ from fairdrop.reproduce.execute.work import simulated
 from fairdrop.reproduce.extensions import papers_of
 from fairdrop.reproduce.judge.claims import evaluate
 from fairdrop.reproduce.judge.mutants import BROKEN, HELD, judge_mutant, mutate
-from fairdrop.reproduce.judge.numbers import CONTRADICTED, INCONCLUSIVE, OFF, compare, one_run
+from fairdrop.reproduce.judge.numbers import CONTRADICTED, INCONCLUSIVE, OFF, compare
 from fairdrop.reproduce.judge.numbers import HELD as SAME
 from fairdrop.reproduce.judge.parts import FAILS, HOLDS, UNCLEAR, Part, together
+from fairdrop.reproduce.judge.printed import one_run
 from fairdrop.reproduce.judge.states import critical_ratio, split_ratio, two_states
 from fairdrop.reproduce.judge.verdict import OTHERWISE
 from fairdrop.reproduce.measure.data import Data, Row, Sample
@@ -129,7 +130,7 @@ def test_printed_numbers(value, relation, verdict):
     if verdict == INCONCLUSIVE:
         row = Row("a", {}, "m", tuple(100 + 3.0 * (n - 4.5) / 3 for n in range(20)[:10]), error=0.05)
         assert one_run(row) > 6
-    assert compare(Published("m", "a", {}, value, "paper", relation), row, "kb/s").verdict == verdict
+    assert compare(Published("m", "a", {}, value, "paper", relation, 0.05 * value), row).verdict == verdict
 
 
 def test_one_run_by_hand():

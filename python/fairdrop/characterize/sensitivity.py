@@ -41,6 +41,7 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "drr": ("drr.quantum",),
     "dualpi2": ("dualpi2.target", "dualpi2.rtt_max", "dualpi2.coupling"),
     "fair_drop": ("fair_drop.threshold",),
+    "fair_policer": ("fair_policer.fraction", "fair_policer.depth", "fair_policer.alpha"),
     "flow_valve": (*_RED[:3], "flow_valve.back_off"),
     "fq_codel": ("codel.target", "codel.interval", "fq_codel.quantum"),
     "fq_pie": ("pie.target", "pie.t_update", "pie.alpha", "pie.beta", "fq_pie.quantum"),

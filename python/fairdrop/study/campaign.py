@@ -6,24 +6,28 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import ceil
 
+from fairdrop import _core
 from fairdrop.estimate import estimate, resolution_of
 from fairdrop.progress import Progress
-from fairdrop.scenario import Scenario, ScenarioError
+from fairdrop.scenario import ScenarioError
 from fairdrop.study.definition import Point, Study
-from fairdrop.study.runs import digest, key_of, value_of
+from fairdrop.study.runs import Opened, key_of, value_of
 from fairdrop.study.store import Store
 
 # Points that are set up before any work, to find what is wrong with them.
 _CHECKED = 300
+# Points that are set up at once, at most.
+_OPENED = 256
 # Most wrong points that are reported.
 _MOST_LINES = 10
 # How many more seeds a point gets at once, as a part of those that it has.
 _MORE = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Job:
     """A run to do: the seed of number ``number`` of a point."""
 
@@ -31,7 +35,7 @@ class Job:
     number: int
     seed: int
     key: str
-    scenario: Scenario
+    scenario: _core.Scenario
 
 
 @dataclass
@@ -74,17 +78,22 @@ class Campaign:
         mine = self._mine
         some = mine if len(mine) <= _CHECKED else [*mine[:: ceil(len(mine) / _CHECKED)], mine[-1]]
         wrong: dict[str, Point] = {}
-        for index in some:
-            point = self.study.points[index]
-            try:
-                self.study.check(self.study.scenario(point))
-            except ScenarioError as error:
-                for line in str(error).splitlines():
+        points = iter([self.study.points[index] for index in some])
+        while len(wrong) < _MOST_LINES and (batch := list(islice(points, _MOST_LINES))):
+            for point, opened in zip(batch, self.study.open(batch), strict=True):
+                for line in self._problems(opened) if len(wrong) < _MOST_LINES else ():
                     wrong.setdefault(line, point)
-                if len(wrong) >= _MOST_LINES:
-                    break
         if wrong:
             raise ScenarioError("\n".join(self._line(line, point) for line, point in wrong.items()))
+
+    def _problems(self, opened: Opened | ScenarioError | OSError) -> list[str]:
+        """What is wrong with the scenario of a point; files that cannot be read are reported when it is run."""
+        try:
+            if isinstance(opened, Opened):
+                self.study.check(opened)
+        except ScenarioError as error:
+            opened = error
+        return str(opened).splitlines() if isinstance(opened, ScenarioError) else []
 
     def _line(self, line: str, point: Point) -> str:
         """A problem, with its point unless a value of the study alone causes it."""
@@ -98,16 +107,21 @@ class Campaign:
     def next(self, most: int = 1) -> list[Job]:
         """Jobs, ``most`` of them at the most; none when there are none now: some may come once others are back."""
         with self._lock:
-            while len(self._pending) < most and (index := next(self._next, None)) is not None:
-                self._open(self.study.points[index])
+            size = min(_OPENED, ceil(most / self._least))
+            while len(self._pending) < most and (some := list(islice(self._next, size))):
+                self._open([self.study.points[index] for index in some])
+                # Points whose runs are all in the store give no jobs.
+                size = min(_OPENED, 2 * size)
             return [self._pending.popleft() for _ in range(min(most, len(self._pending)))]
 
-    def finished(self, found: Sequence[tuple[Job, bytes | None, str | None]]) -> None:
-        """Jobs are back, each with its rows or with why there are none."""
-        if kept := [(job.key, packed) for job, packed, _ in found if packed is not None]:
+    def finished(
+        self, jobs: Sequence[Job], found: Sequence[bytes | None], problems: Sequence[str | None]
+    ) -> None:
+        """Jobs are back, each with its packed rows, or with None and a problem."""
+        if kept := [(job.key, packed) for job, packed in zip(jobs, found, strict=True) if packed is not None]:
             self.store.put(kept)
         with self._lock:
-            for job, packed, why in found:
+            for job, packed, why in zip(jobs, found, problems, strict=True):
                 self.computed += packed is not None
                 for waiting in self._asked.pop(job.key, [job]):
                     self.progress.advance(1.0, computed=waiting is job)
@@ -155,36 +169,40 @@ class Campaign:
         done = len(self.points) == len(self._mine)
         return done and not self.problems and all(known.seeds is not None for known in self.points.values())
 
-    def _open(self, point: Point) -> None:
-        try:
-            scenario = self.study.scenario(point)
-            found, seed = digest(scenario)
-        except (ScenarioError, OSError) as error:
-            self.problems.append(f"{self.where(point)}: {error}")
-            self.progress.advance(self._least, computed=False)
-            return
-        self.points[point.index] = Progressed(found, seed)
-        self._issue(point, scenario, self._least)
+    def _open(self, points: Sequence[Point]) -> None:
+        good = []
+        for point, opened in zip(points, self.study.open(points), strict=True):
+            if isinstance(opened, Opened):
+                self.points[point.index] = Progressed(opened.digest, opened.first_seed)
+                good.append((point, opened.scenario))
+            else:
+                self.problems.append(f"{self.where(point)}: {opened}")
+                self.progress.advance(self._least, computed=False)
+        self._issue(good, self._least)
 
-    def _issue(self, point: Point, scenario: Scenario, more: int) -> None:
-        """Ask for more seeds of a point; what the store has is back at once."""
-        known = self.points[point.index]
-        numbers = range(known.issued, known.issued + more)
-        known.issued += more
-        jobs = []
-        for number in numbers:
-            seed = known.first_seed + number
-            jobs.append(Job(point, number, seed, key_of(known.digest, seed), scenario))
-        keys = [job.key for job in jobs]
+    def _issue(self, points: Sequence[tuple[Point, _core.Scenario]], more: int) -> None:
+        """Ask for more seeds of points; what the store has is back at once."""
+        issued = [(point, scenario, self._more_of(point, scenario, more)) for point, scenario in points]
+        keys = [job.key for *_, jobs in issued for job in jobs]
         there: dict[str, bytes | None] = dict.fromkeys(self.store.has(keys))
         if self.study.stop:
             there = dict(self.store.get(keys))
-        absent = [job for job in jobs if job.key not in there]
-        known.missing += len(jobs)
-        self._ask(absent)
-        if there:
-            self.progress.advance(len(there), computed=False)
-            self._back(point, scenario, {job.number: there[job.key] for job in jobs if job.key in there})
+        for point, scenario, jobs in issued:
+            self._ask([job for job in jobs if job.key not in there])
+            found = {job.number: there[job.key] for job in jobs if job.key in there}
+            if found:
+                self.progress.advance(len(found), computed=False)
+                self._back(point, scenario, found)
+
+    def _more_of(self, point: Point, scenario: _core.Scenario, more: int) -> list[Job]:
+        known = self.points[point.index]
+        seeds = range(known.first_seed + known.issued, known.first_seed + known.issued + more)
+        first = known.issued
+        known.issued += more
+        known.missing += more
+        return [
+            Job(point, number, seed, key_of(known.digest, seed), scenario) for number, seed in enumerate(seeds, first)
+        ]
 
     def _ask(self, jobs: Iterable[Job]) -> None:
         """Put jobs in the queue, but for those that another point, which differs in nothing that is read, has there."""
@@ -194,7 +212,7 @@ class Campaign:
                 self._pending.append(job)
             waiting.append(job)
 
-    def _back(self, point: Point, scenario: Scenario, found: dict[int, bytes | None]) -> None:
+    def _back(self, point: Point, scenario: _core.Scenario, found: dict[int, bytes | None]) -> None:
         known = self.points[point.index]
         known.missing -= len(found)
         stop = self.study.stop
@@ -204,7 +222,7 @@ class Campaign:
         if known.missing == 0:
             self._settle(point, scenario, known)
 
-    def _settle(self, point: Point, scenario: Scenario, known: Progressed) -> None:
+    def _settle(self, point: Point, scenario: _core.Scenario, known: Progressed) -> None:
         stop = self.study.stop
         if stop is None:
             known.seeds = known.issued
@@ -216,7 +234,7 @@ class Campaign:
         if known.seeds is None:
             more = min(ceil(_MORE * known.issued), stop.max_seeds - known.issued)
             self.progress.total += more
-            self._issue(point, scenario, more)
+            self._issue([(point, scenario)], more)
         else:
             known.values.clear()
 

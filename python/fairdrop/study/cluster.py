@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from errno import EHOSTUNREACH
 from itertools import islice
 from typing import Any, TypeAlias
 
 from fairdrop import _core
 from fairdrop.engine import engine
-from fairdrop.extension.registry import Registered
-from fairdrop.scenario import Scenario
+from fairdrop.extension.registry import Registered, registered
 from fairdrop.study.campaign import Campaign, Job
-from fairdrop.study.runs import packed
+from fairdrop.study.definition import Point, Study
+from fairdrop.study.runs import Opened, all_packed, open_points
 
 # Of distributed, which has no types.
 Client: TypeAlias = Any
@@ -30,13 +31,24 @@ _MOST_RUNS = 2000
 
 _KEPT = "what was finished is kept, and the same command goes on with it"
 
-#: Scenario as text, file, settings and parts; then seeds, each with what the caller calls it.
-Work = tuple[str, str, tuple[str, ...], tuple[Registered, ...], list[tuple[str, int]]]
-#: Rows, or why there are none.
+
+@dataclass(frozen=True)
+class Task:
+    """Runs for a worker."""
+
+    #: Texts of scenario files, by name.
+    texts: Mapping[str, str]
+    #: User-defined extensions that they may name.
+    parts: tuple[Registered, ...]
+    #: File and settings of each point, then its seeds, each with the key of its run.
+    points: Sequence[tuple[str, tuple[str, ...], Sequence[tuple[str, int]]]]
+
+
+#: Packed rows by key, or why there are none.
 Found = dict[str, tuple[bytes | None, str | None]]
 
 
-def run_task(made_by: str, works: Sequence[Work]) -> tuple[Found, float]:
+def run_task(made_by: str, task: Task) -> tuple[Found, float]:
     """What a worker does: runs, one after the other; and the seconds that it took.
 
     Raises RuntimeError where the worker has another fairdrop, whose results would be other ones.
@@ -45,19 +57,24 @@ def run_task(made_by: str, works: Sequence[Work]) -> tuple[Found, float]:
         raise RuntimeError(f"a worker has fairdrop {engine()}; valid: the same as here, {made_by}")
     started = time.monotonic()
     found: Found = {}
-    for text, file, settings, parts, seeds in works:
-        scenario = Scenario(text, file, settings, parts)
-        queue = iter(seeds)
+    scenarios = []
+    for opened in open_points(task.texts, [(file, settings) for file, settings, _ in task.points], task.parts):
+        if not isinstance(opened, Opened):
+            raise opened
+        scenarios.append(opened.scenario)
+    points = zip(scenarios, [seeds for *_, seeds in task.points], strict=True)
+    runs = iter([(key, scenario, seed) for scenario, seeds in points for key, seed in seeds])
 
-        def take(
-            most: int, queue: Iterator[tuple[str, int]] = queue, scenario: Scenario = scenario
-        ) -> list[tuple[str, _core.Scenario, int]]:
-            return [(key, scenario.inner, seed) for key, seed in islice(queue, most)]
+    def take(most: int) -> tuple[list[str], list[_core.Scenario], list[int]]:
+        some = list(islice(runs, most))
+        return [key for key, *_ in some], [scenario for _, scenario, _ in some], [seed for *_, seed in some]
 
-        def give(done: Sequence[tuple[str, str | _core.Document | None, str | None]]) -> None:
-            found.update((key, (None if rows is None else packed(rows), why)) for key, rows, why in done)
+    def give(
+        keys: Sequence[str], rows: Sequence[bytes | _core.Document | None], problems: Sequence[str | None]
+    ) -> None:
+        found.update(zip(keys, zip(all_packed(rows), problems, strict=True), strict=True))
 
-        _core.work_through(take, give, 1)
+    _core.work_through(take, give, 1)
     return found, time.monotonic() - started
 
 
@@ -109,15 +126,16 @@ class _Sender:
             self.jobs.update((job.key, job) for job in jobs)
             self._tasks += 1
             # A worker that is killed is not the fault of what it did.
-            tasks.append(self.client.submit(run_task, engine(), _works(jobs), pure=False, retries=5))
+            task = _task(self.campaign.study, jobs)
+            tasks.append(self.client.submit(run_task, engine(), task, pure=False, retries=5))
         return tasks
 
     def _take_back(self, future: Future) -> None:
         found, seconds = self._result(future)
-        back = [(self.jobs.pop(key), packed, why) for key, (packed, why) in found.items()]
-        self.campaign.finished(back)
+        jobs = [self.jobs.pop(key) for key in found]
+        self.campaign.finished(jobs, [rows for rows, _ in found.values()], [why for _, why in found.values()])
         if seconds > 0:
-            self.runs = max(1, min(_MOST_RUNS, 2 * self.runs, round(len(back) / seconds * _TASK_S)))
+            self.runs = max(1, min(_MOST_RUNS, 2 * self.runs, round(len(jobs) / seconds * _TASK_S)))
 
     def _result(self, future: Future) -> tuple[Found, float]:
         """Of a task. Raises ValueError where it has none, which is no fault of its runs."""
@@ -135,13 +153,14 @@ class _Sender:
         return found
 
 
-def _works(jobs: Sequence[Job]) -> list[Work]:
+def _task(study: Study, jobs: Sequence[Job]) -> Task:
     seeds: dict[int, list[tuple[str, int]]] = defaultdict(list)
-    scenarios = {}
+    points: dict[int, Point] = {}
     for job in jobs:
         seeds[job.point.index].append((job.key, job.seed))
-        scenarios[job.point.index] = job.scenario
-    return [(one.text, one.file, one.settings, one.parts, seeds[index]) for index, one in scenarios.items()]
+        points[job.point.index] = job.point
+    texts = {point.file: study.texts[point.file] for point in points.values()}
+    return Task(texts, registered(), [(point.file, point.settings, seeds[at]) for at, point in points.items()])
 
 
 @contextmanager

@@ -46,15 +46,15 @@ def write(campaign: Campaign, folder: Path) -> int:
     try:
         for place, points in _places(campaign.study).items():
             inside = made / place
-            for number, (rows, texts) in enumerate(_parts(campaign, points)):
+            for number, (rows, packed) in enumerate(_parts(campaign, points)):
                 inside.mkdir(parents=True, exist_ok=True)
                 runs.update(row[0] for row in rows)
                 values = [[*column] for column in zip(*rows, strict=True)]
                 columns = [(name, kind, column) for (name, kind), column in zip(named, values, strict=True)]
                 try:
-                    _core.write_rows(inside / f"part-{number}.parquet", columns, texts)
-                except ValueError:
-                    # Says which run is damaged.
+                    _core.write_rows(inside / f"part-{number}.parquet", columns, packed)
+                except (ValueError, TypeError):
+                    # Says which run is damaged: a text is no bytes.
                     campaign.store.get([row[0] for row in rows])
                     raise
         _core.replace_folder(made, target)
@@ -102,8 +102,8 @@ def _folder(axis: Axis, level: Any) -> str:
     return f"{axis.column}-{_UNSAFE.sub('_', str(axis.value(level)))}"
 
 
-def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[tuple[Sequence[Row], list[str]]]:
-    """Key, place on the axes and seed of each run, and its rows as a text.
+def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[tuple[Sequence[Row], list[bytes]]]:
+    """Key, place on the axes and seed of each run, and its packed rows.
 
     In the order of points and seeds, so that the same runs are always the same files.
     """
@@ -114,7 +114,7 @@ def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[tuple[Sequen
         for seed, key in campaign.keys(point.index)
     )
     while some := list(itertools.islice(wanted, RUNS_AT_ONCE)):
-        found = campaign.store.texts([row[0] for row in some])
+        found = campaign.store.packed([row[0] for row in some])
         rows = [row for row in some if row[0] in found]
         if rows:
             yield rows, [found[row[0]] for row in rows]

@@ -14,12 +14,13 @@ from typing import Any
 
 from fairdrop.designs import DRAWN, POWERS, draw
 from fairdrop.estimate import resolution_of
+from fairdrop.extension.registry import registered
 from fairdrop.files import read_toml
 from fairdrop.nearest import choices
 from fairdrop.packaged import located
 from fairdrop.scenario import Scenario, ScenarioError, source_of
 from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes, whole
-from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, measures
+from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, Opened, measures, open_points
 
 SCHEMA = "fairdrop/study/1"
 DESIGNS = ("product", "zip", *DRAWN)
@@ -101,19 +102,19 @@ class Study:
         """Seeds that a point may get."""
         return self.stop.max_seeds if self.stop else self.seeds
 
-    def scenario(self, point: Point) -> Scenario:
-        """The scenario of a point. Raises ScenarioError, which names the study where a value of it is wrong."""
-        try:
-            return Scenario(self.texts[point.file], point.file, point.settings)
-        except ScenarioError as error:
-            lines = [_of_study(line, self.where) for line in str(error).splitlines()]
-            raise ScenarioError("\n".join(lines)) from None
+    def open(self, points: Sequence[Point]) -> list[Opened | ScenarioError | OSError]:
+        """The scenarios of points, or what is wrong with each: it names the study where a value of that is wrong."""
+        found = open_points(self.texts, [(point.file, point.settings) for point in points], registered())
+        return [self._named(one) if isinstance(one, ScenarioError) else one for one in found]
 
-    def check(self, scenario: Scenario) -> None:
+    def _named(self, error: ScenarioError) -> ScenarioError:
+        return ScenarioError("\n".join(_of_study(line, self.where) for line in str(error).splitlines()))
+
+    def check(self, opened: Opened) -> None:
         """Checks what depends on the scenario of a point. Raises ScenarioError."""
         if self.stop is None or self.stop.group is None:
             return
-        names = [group["name"] for group in scenario.to_dict()["groups"]]
+        names = [group["name"] for group in json.loads(opened.scenario.to_json())["groups"]]
         if self.stop.group not in names:
             problem = f"stop.group = {self.stop.group!r} is not valid{choices(self.stop.group, names)}"
             raise ScenarioError(f"{self.where}: {problem}")

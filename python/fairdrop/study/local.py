@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fairdrop import _core
 from fairdrop.study.axes import whole
 from fairdrop.study.campaign import Campaign, Job
-from fairdrop.study.runs import packed
+from fairdrop.study.runs import all_packed
 
 _MOST_THREADS = 1_000_000
 
@@ -20,11 +20,14 @@ def work(campaign: Campaign, threads: int | None, run_timeout: float | None = No
     if threads is not None:
         whole("threads", threads, 1, _MOST_THREADS)
 
-    def take(most: int) -> list[tuple[Job, _core.Scenario, int]]:
-        return [(job, job.scenario.inner, job.seed) for job in campaign.next(most)]
+    def take(most: int) -> tuple[list[Job], list[_core.Scenario], list[int]]:
+        jobs = campaign.next(most)
+        return jobs, [job.scenario for job in jobs], [job.seed for job in jobs]
 
-    def give(found: Sequence[tuple[Job, str | _core.Document | None, str | None]]) -> None:
-        campaign.finished([(job, None if rows is None else packed(rows), why) for job, rows, why in found])
+    def give(
+        jobs: Sequence[Job], found: Sequence[bytes | _core.Document | None], problems: Sequence[str | None]
+    ) -> None:
+        campaign.finished(jobs, all_packed(found), problems)
 
     try:
         while _core.work_through(take, give, threads, run_timeout):

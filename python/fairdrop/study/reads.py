@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from fairdrop.library import catalogue
 
@@ -13,12 +11,6 @@ def reads(discipline: str, field: str) -> bool:
     """Whether the value of a scenario's ``field`` can change a run under ``discipline``."""
     words = field.split(".")
     return words[0] != "queue" or len(words) < 3 or words[1] not in _unread(discipline)
-
-
-def only_read(queue: Mapping[str, Any]) -> dict[str, Any]:
-    """A resolved ``[queue]`` without the tables that its discipline does not read."""
-    without = _unread(str(queue["discipline"]))
-    return {name: value for name, value in queue.items() if name not in without}
 
 
 @cache

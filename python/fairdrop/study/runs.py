@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fairdrop import _core
 from fairdrop.engine import engine
+from fairdrop.extension.registry import Registered, compiled, load_file
 from fairdrop.files import RESULT, json_of, read_bytes
 from fairdrop.measures import loss_synchronisation
-from fairdrop.scenario import Scenario
-from fairdrop.study.reads import only_read
+from fairdrop.scenario import ScenarioError
 
 #: Columns with their kinds (see `_core.write_parquet`): of a group of flows, and of the link, repeated for each group.
 GROUP_COLUMNS, LINK_COLUMNS = (tuple(columns) for columns in _core.row_columns())
 #: Changes with the columns: rows with others are not found.
 ROWS = "fairdrop/rows/3"
-# Of a scenario: what does not decide its runs, beside the seed.
-_NAMES = ("name", "title", "seed")
 
 
 @cache
@@ -33,20 +31,42 @@ def measures() -> list[str]:
     return [name for name in found if name not in apart]
 
 
-def digest(scenario: Scenario) -> tuple[str, int]:
-    """Hash of all that decides the runs of a scenario but the seed, and its first seed.
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A scenario as a campaign runs it."""
+
+    scenario: _core.Scenario
+    #: Hash of all that decides its runs but the seed.
+    digest: str
+    first_seed: int
+
+
+def open_points(
+    texts: Mapping[str, str], points: Sequence[tuple[str, tuple[str, ...]]], parts: Sequence[Registered]
+) -> list[Opened | ScenarioError | OSError]:
+    """The scenarios of points, each the name of a file in ``texts`` and its settings, in one call; or what is wrong.
 
     Parameters of disciplines other than its own decide nothing, so two scenarios that differ in those have one hash.
     """
-    content = scenario.to_dict()
-    content["queue"] = only_read(content["queue"])
-    seed = int(content["seed"])
-    for name in _NAMES:
-        content.pop(name, None)
-    folder = Path(scenario.file).parent
-    files = {name: _digest_of(folder / name) for group in content["groups"] for name in _files(group["settings"])}
-    text = json.dumps([ROWS, engine(), content, files], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32], seed
+    try:
+        columns = _core.read_points(points, dict(texts), compiled(parts), load_file)
+    except ValueError as error:
+        return [ScenarioError(str(error))] * len(points)
+    digest_of = cache(_digest_of)
+    found: list[Opened | ScenarioError | OSError] = []
+    for (file, _), scenario, deciding, files, seed, problems in zip(points, *columns, strict=True):
+        if scenario is None:
+            found.append(ScenarioError(problems))
+            continue
+        folder = Path(file).parent
+        try:
+            contents = [digest_of(folder / name) for name in files]
+        except OSError as error:
+            found.append(error)
+            continue
+        text = "\n".join([ROWS, engine(), *contents, deciding])
+        found.append(Opened(scenario, hashlib.sha256(text.encode()).hexdigest()[:32], seed))
+    return found
 
 
 def key_of(digest: str, seed: int) -> str:
@@ -54,12 +74,15 @@ def key_of(digest: str, seed: int) -> str:
     return hashlib.sha256(f"{digest}:{seed}".encode()).hexdigest()[:32]
 
 
-def packed(found: str | _core.Document) -> bytes:
-    """The rows of a run, as the store keeps them: of a whole run where its windows are recorded."""
-    if not isinstance(found, str):
-        since_s = found.table("runs").column("measured_from_s")[0]
-        found = found.rows(_synchronisation(found.table("windows"), since_s))
-    return zlib.compress(found.encode(), 1)
+def packed(run: _core.Document) -> bytes:
+    """The rows of a whole run, as the store keeps them."""
+    since_s = run.table("runs").column("measured_from_s")[0]
+    return run.rows(_synchronisation(run.table("windows"), since_s))
+
+
+def all_packed(found: Sequence[bytes | _core.Document | None]) -> list[bytes | None]:
+    """The same of many, of which only those that recorded windows are whole."""
+    return [packed(one) if isinstance(one, _core.Document) else one for one in found]
 
 
 def _synchronisation(table: _core.Table, since_s: float) -> dict[str, float | None]:
@@ -75,22 +98,13 @@ def _synchronisation(table: _core.Table, since_s: float) -> dict[str, float | No
     return {group: loss_synchronisation(numpy.array(list(of.values()))) for group, of in windows.items()}
 
 
-def text_of(packed: bytes) -> str:
-    """The rows of a run as JSON text. Raises ValueError where they are damaged."""
-    try:
-        return zlib.decompress(packed).decode()
-    except (zlib.error, ValueError, TypeError) as error:
-        raise ValueError(f"not the rows of a run ({error})") from None
-
-
 def unpack(packed: bytes) -> tuple[list[Any], list[list[Any]]]:
     """Values of the link, and those of each group. Raises ValueError where it is something else, or damaged."""
-    text = text_of(packed)
     try:
-        link, groups = json_of(text)
+        link, groups = json_of(zlib.decompress(packed).decode())
         if not (_are(link, LINK_COLUMNS) and all(_are(group, GROUP_COLUMNS) for group in groups)):
             raise ValueError("its columns are others")
-    except (ValueError, TypeError) as error:
+    except (zlib.error, ValueError, TypeError) as error:
         raise ValueError(f"not the rows of a run ({error})") from None
     return link, groups
 
@@ -109,14 +123,6 @@ def value_of(packed: bytes, measure: str, group: str | None) -> float | None:
         rows = [row for row in groups if row[names.index("group")] == group]
         found = rows[0][names.index(measure)] if rows else None
     return None if found is None else float(found)
-
-
-def _files(settings: Any) -> list[str]:
-    """Files that a transport reads."""
-    if isinstance(settings, dict):
-        own = [settings["file"]] if isinstance(settings.get("file"), str) else []
-        return own + [name for value in settings.values() if isinstance(value, dict) for name in _files(value)]
-    return []
 
 
 def _digest_of(path: Path) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from errno import EAGAIN, EIO, ENOSPC
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from fairdrop.lock import held
-from fairdrop.study.runs import text_of, unpack
-
-Read = TypeVar("Read")
+from fairdrop.study.runs import unpack
 
 FILE = "store.sqlite"
 _AT_ONCE = 500
@@ -58,21 +56,18 @@ class Store:
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The runs that are there, each whole."""
-        found = self._read(keys)
+        found = self.packed(keys)
         for key, packed in found.items():
-            self._checked(key, packed, unpack)
+            self._check(key, packed)
         return found
 
-    def texts(self, keys: Sequence[str]) -> dict[str, str]:
-        """The same as JSON texts, of which only the sums are checked."""
-        return {key: self._checked(key, packed, text_of) for key, packed in self._read(keys).items()}
-
-    def _read(self, keys: Sequence[str]) -> dict[str, bytes]:
+    def packed(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The same, unchecked."""
         return dict(self._chosen("key, rows", keys))
 
-    def _checked(self, key: str, packed: bytes, read: Callable[[bytes], Read]) -> Read:
+    def _check(self, key: str, packed: bytes) -> None:
         try:
-            return read(packed)
+            unpack(packed)
         except ValueError as error:
             problem = f"its run {key} is damaged: {error}; valid: another folder, or this one without the file"
             raise OSError(EIO, problem, str(self.path)) from None
