@@ -167,8 +167,8 @@ def worded(load: Load) -> str:
     return f"{load.link_kbps / 1000:g} Mb/s, {load.flows} TCP, {load.rtt_ms} ms, UDP {load.udp_kbps / 1000:g} Mb/s"
 
 
-def rated(rows: Sequence[Row], discipline: str, rate_kbps: int, place: str) -> list[float]:
+def rated(rows: Sequence[Row], discipline: str, rate_kbps: int, place: str, measure: str = "udp") -> list[float]:
     """Values of the longer runs, of one of the five rates of `RATES`."""
     [load] = [load for load in RATES if load.udp_kbps == rate_kbps]
     key = (place, discipline, f"{load}:40+100")
-    return [float(row["udp"]) for row in rows if (row["place"], row["discipline"], row["load"]) == key]
+    return [float(row[measure]) for row in rows if (row["place"], row["discipline"], row["load"]) == key]
