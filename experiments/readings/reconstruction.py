@@ -21,7 +21,8 @@ _DECISION = re.compile(r"\b(S\d+|A-\d+)\b")
 RULE = (
     f"An answer counts what it bears out less what it breaks, alone, over all ids of the paper. Runs speak clearly for "
     f"one that is {CLEAR} or more ahead of the next, and weakly for one that is {LIKELY} to {CLEAR - 1} ahead; below "
-    "that they do not decide."
+    "that they do not decide. Seeds are those of the first look: a verdict that took more of them is in the tables "
+    "above."
 )
 
 
@@ -76,25 +77,28 @@ def _row(matrix: Matrix, best: str, question: str, answers: tuple[PaperReading, 
     listed = [silent[code] for code in codes if code in silent]
     listed += [f"[{elsewhere}](../decisions/readings.md)"] if elsewhere else []
     decided = "; ".join(listed) or "as the base scenario has it"
-    nets, shown = {BASE_READING: 0}, []
+    nets, shown, moved = {BASE_READING: 0}, [], 0
     for answer in answers:
         if answer.name not in matrix.digests:
             shown.append(f"{answer.name}: not run")
             continue
         gained, lost = matrix.bears_out(answer.name)
         nets[answer.name] = len(gained) - len(lost)
+        moved += len(gained) + len(lost)
         shown.append(f"{answer.name}: +{len(gained)} -{len(lost)}")
     chosen = next((answer.name for answer in answers if answer.name in of_key(best)), BASE_READING)
     answer_shown = "as decided" if chosen == BASE_READING else chosen
-    return [question, decided, "; ".join(shown), answer_shown, _sure(nets, chosen, len(answers) + 1)]
+    return [question, decided, "; ".join(shown), answer_shown, _sure(nets, moved, chosen, len(answers) + 1)]
 
 
-def _sure(nets: dict[str, int], chosen: str, answers: int) -> str:
-    """How clearly the runs speak for an answer."""
+def _sure(nets: dict[str, int], moved: int, chosen: str, answers: int) -> str:
+    """How clearly the runs speak for an answer; `moved` verdicts depend on it."""
     if len(nets) < answers:
         return "not all answers were run"
+    if moved == 0:
+        return "open: with these seeds no verdict depends on it"
     if len(set(nets.values())) == 1:
-        return "open: nothing that the paper says depends on it"
+        return "open: the answers are alike"
     ahead = nets[chosen] - max(net for name, net in nets.items() if name != chosen)
     if ahead >= LIKELY:
         return "clear" if ahead >= CLEAR else "weak"
