@@ -1,4 +1,4 @@
-"""Loads every BPF qdisc into Debian kernels, sends traffic through it, and reconciles its counters with the kernel's.
+"""Loads every BPF qdisc into Debian kernels, changes it under traffic, and reconciles its counters with the kernel's.
 
     python scripts/qdisc_kernels.py PACKAGE ...    kernels by the names of their packages
 
@@ -18,6 +18,10 @@ from qdisc_vm import CACHE, ROOT, Missing
 
 GUESTS = ROOT / "tests" / "bpf"
 SECONDS = 1800.0
+# Programs of the guest in C.
+TOOLS = ("flows", "verified")
+# Of one function, by the kernel's verifier, which gives up at 1,000,000.
+MOST_VERIFIED = 500_000
 
 
 def script() -> str:
@@ -30,12 +34,20 @@ def judge(lines: list[str]) -> tuple[list[str], list[str]]:
     wrong = [line for line in lines if line.startswith("FAILED")]
     shown = []
     loaded: dict[str, float] = {}
+    verified: dict[str, int] = {}
+    changed: dict[str, int] = {}
     rest = iter(lines)
     for line in rest:
         word, _, name = line.partition(" ")
         if word == "LOADED":
             name, begin, end = name.split()
             loaded[name] = float(end) - float(begin)
+        elif word == "VERIFIED":
+            name, most, _ = name.split()
+            verified[name] = int(most)
+        elif word == "CHANGED":
+            name, rounds = name.split()
+            changed[name] = int(rounds)
         elif word == "STATE":
             [ours] = json.loads(next(rest).removeprefix("FAIRDROPD "))
             [kernel] = json.loads(next(rest).removeprefix("TC "))
@@ -43,7 +55,12 @@ def judge(lines: list[str]) -> tuple[list[str], list[str]]:
             arrived, departed = (ours["counters"][which]["packets"] for which in ("arrived", "departed"))
             if not 0 < departed < arrived:
                 wrong.append(f"{name}: {departed} of {arrived} packets left")
-            shown.append(f"{name:7} loaded in {loaded[name]:.1f} s, arrived {arrived}, departed {departed}")
+            shown.append(
+                f"{name:7} loaded in {loaded[name]:.1f} s, {verified.get(name, 0)} instructions verified, "
+                f"changed {changed.get(name, 0)} times, arrived {arrived}, departed {departed}"
+            )
+            if not 0 < verified.get(name, 0) < MOST_VERIFIED:
+                wrong.append(f"{name}: {verified.get(name, 0)} instructions verified, of less than {MOST_VERIFIED}")
     if missing := set(qdisc_smoke.DISCIPLINES) - loaded.keys():
         wrong.append(f"not loaded: {', '.join(sorted(missing))}")
     return wrong, shown
@@ -53,15 +70,17 @@ def main(packages: list[str]) -> int:
     """1 where a kernel refuses a program or counts otherwise; 0 where this machine can't run a guest."""
     status = 0
     try:
-        flows = CACHE / "flows"
-        files = qdisc_smoke.files() | {"bin/flows": flows}
-        subprocess.run(["cc", "-O2", "-o", flows, GUESTS / "guest_flows.c"], check=True)
+        tools = {f"bin/{name}": CACHE / name for name in TOOLS}
+        files = qdisc_smoke.files() | tools
+        for name in TOOLS:
+            subprocess.run(["cc", "-O2", "-o", CACHE / name, GUESTS / f"guest_{name}.c"], check=True)
         qdisc_vm.require("qemu-system-x86_64", "qemu-system-x86")
         for package in packages or [qdisc_vm.NEWEST]:
             kernel = qdisc_vm.fetch(package)
             ended = qdisc_vm.boot(kernel, script(), files, seconds=SECONDS, counted=True)
             (Path(CACHE) / f"kernels-{kernel.version}.log").write_text("\n".join(ended.lines) + "\n")
             wrong, shown = judge(ended.lines)
+            wrong += qdisc_smoke.leaked(ended)
             wrong += [] if ended.status == 0 else [f"the guest did not come to its end: {ended.lines[-1:]}"]
             print(
                 "\n".join([*shown, f"Linux {kernel.version} ({package}): {'; '.join(wrong) or 'passed'}"]), flush=True

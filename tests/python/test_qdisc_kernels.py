@@ -8,7 +8,7 @@ import qdisc_kernels
 import qdisc_smoke
 
 
-def lines(name: str, departed: int, sent: int) -> list[str]:
+def lines(name: str, departed: int, sent: int, verified: int = 900) -> list[str]:
     """Of 9 packets of 100 bytes `departed` left a program and the others were dropped; the kernel counts `sent`."""
 
     def amount(packets: int) -> dict[str, int]:
@@ -18,13 +18,14 @@ def lines(name: str, departed: int, sent: int) -> list[str]:
     ours = {"counters": counters | {"stuck_draws": 0}, "waiting": amount(0)}
     kernel = {"packets": sent, "bytes": 100 * sent, "drops": 9 - departed, "qlen": 0, "backlog": 0}
     state = [f"FAIRDROPD {json.dumps([ours])}", f"TC {json.dumps([kernel])}"]
-    return [f"LOADED {name} 1.00 1.75", "RUN 750 113 237000 290114", f"STATE {name}", *state]
+    loaded = [f"LOADED {name} 1.00 1.75", f"VERIFIED {name} {verified} 2000"]
+    return [*loaded, "RUN 750 113 237000 290114", f"CHANGED {name} 200", f"STATE {name}", *state]
 
 
 def test_equal_counters_pass():
     wrong, shown = qdisc_kernels.judge([line for name in qdisc_smoke.DISCIPLINES for line in lines(name, 6, 6)])
     assert wrong == [] and len(shown) == len(qdisc_smoke.DISCIPLINES)
-    assert shown[0] == "red     loaded in 0.8 s, arrived 9, departed 6"
+    assert shown[0] == "red     loaded in 0.8 s, 900 instructions verified, changed 200 times, arrived 9, departed 6"
 
 
 def test_what_differs_is_named():
@@ -33,6 +34,11 @@ def test_what_differs_is_named():
     assert "red: departed packets: 6 by the program, 5 by the kernel" in wrong
     assert "choke: 9 of 9 packets left" in wrong
     assert wrong[-1] == "not loaded: chokew, collar, ward"
+
+
+def test_a_program_that_takes_the_verifier_too_long_is_named():
+    wrong, _ = qdisc_kernels.judge([line for name in qdisc_smoke.DISCIPLINES for line in lines(name, 6, 6, 500_000)])
+    assert wrong[0] == "red: 500000 instructions verified, of less than 500000"
 
 
 def test_the_set_up_is_that_of_the_loads():
