@@ -1,7 +1,9 @@
 //! A discipline before a transmitter: parameters, events and random bits from bytes; the invariants after each event.
 
 use arbitrary::{Result, Unstructured};
-use fairdrop::{AnyDiscipline, CATALOGUE, Departures, Discipline, Ecn, Meta, Packet, Philox, Time};
+use fairdrop::{
+    AnyDiscipline, AnyParams, CATALOGUE, Departures, Discipline, Ecn, Linux, Meta, Packet, Philox, Time,
+};
 
 use crate::host::{BoundedHeap, Host, Ledger};
 use crate::params::params;
@@ -35,7 +37,8 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
     let random = Philox::new(bytes.arbitrary::<u16>()?.into(), 0, 0);
     let order = params.info().departures;
     let host = Host { now: Time::ZERO, chosen, random, ledger: Ledger::default() };
-    let mut link = Link { queue, host, order, limit: params.limit(), busy: false, arrivals: 0 };
+    let (limit, longest) = (params.limit(), longest(&params));
+    let mut link = Link { queue, host, order, limit, longest, busy: false, arrivals: 0 };
     while !bytes.is_empty() {
         link.event(bytes)?;
         link.check();
@@ -43,11 +46,21 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
     Ok(())
 }
 
+/// Bytes of the longest packet. With `linux` CAKE walks turns one by one, and draws for each: a thousand of them say what a
+/// gigabyte in turns of one byte would say in a minute.
+fn longest(params: &AnyParams) -> u32 {
+    match params {
+        AnyParams::Cake(cake) if cake.linux != Linux::None => cake.quantum.saturating_mul(1000),
+        _ => u32::MAX,
+    }
+}
+
 struct Link {
     queue: AnyDiscipline<u32, BoundedHeap>,
     host: Host,
     order: Departures,
     limit: u32,
+    longest: u32,
     busy: bool,
     arrivals: u32,
 }
@@ -56,7 +69,8 @@ impl Link {
     fn event(&mut self, bytes: &mut Unstructured) -> Result<()> {
         match bytes.int_in_range(0..=7)? {
             0..=3 => {
-                self.arrive(meta(bytes)?);
+                let meta = meta(bytes)?;
+                self.arrive(Meta { len: meta.len.min(self.longest), ..meta });
             }
             4..=5 => {
                 self.busy = false;
