@@ -23,7 +23,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -247,6 +247,17 @@ class Checkout:
         assert replaced == 1, f"{block.file}: {word}"
         modules = "".join(f"{module}\n" for module in re.findall(r"`(mod \w+;)`", block.above))
         path.write_text(re.sub(r"^mod ", f"{modules}mod ", text, count=1, flags=re.MULTILINE), encoding="utf-8")
+
+    def keep_tests(self, package: str, modules: Collection[str]) -> None:
+        """Removes the other tests of a package, which take minutes to compile and which no page changes."""
+        folder = self.directory / "crates" / package / "tests"
+        for path in folder.glob("*.rs"):
+            if path.stem not in (*modules, "all"):
+                path.unlink()
+        lines = (folder / "all.rs").read_text(encoding="utf-8").splitlines(keepends=True)
+        named = [f"mod {module};\n" for module in modules]
+        kept = [line for line in lines if not line.startswith("mod ") or line in named]
+        (folder / "all.rs").write_text("".join(kept), encoding="utf-8")
 
     def cargo(self, words: Sequence[str]) -> tuple[int, str]:
         """Exit status and output of a command of the page; what others have built is used.
