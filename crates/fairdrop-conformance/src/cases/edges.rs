@@ -58,12 +58,6 @@ fn lengths(flow: u64, lengths: &[u32]) -> Vec<Phase> {
     lengths.iter().map(|&len| one(flow, len, 1, 0)).collect()
 }
 
-impl Case {
-    fn link(self, link_rate_bps: u64) -> Self {
-        Self { link_rate_bps, ..self }
-    }
-}
-
 /// Of two flows that share their columns one lies at the edge of a column.
 fn sketches() -> Vec<Case> {
     let quick =

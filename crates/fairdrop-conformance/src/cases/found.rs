@@ -1,27 +1,23 @@
 //! Vectors that a search has found: each notices wrong forms of its reference that no other vector of the discipline does
 //! (docs/reference/vector-mutation.md). They put settings and traffic of other vectors together anew, with a few values and
-//! random numbers of other kinds.
+//! random numbers of other kinds. Some were written by hand for forms that no search has found.
 
 use fairdrop::info;
 
 use crate::{Case, Numbers, Phase};
 
 /// A vector a line, in terms of others: discipline, name, random numbers, limit, rate of the link, whether the host ticks, the
-/// vector that has its stretches of time (or these in words, see [`Phase::of_words`]), the one that has its flows, lengths and fields, and the settings.
+/// vector that has its stretches of time (or these in words, see [`Phase::of_words`]), the one that has its flows, lengths and fields, the settings, and a
+/// description where it was written by hand.
 const FOUND: &str = include_str!("found.tsv");
-
-/// Vectors that were written by hand for forms that no search has found: lines as those, each with a description at its end.
-const DIRECTED: &str = include_str!("directed.tsv");
 
 const NOTICES: &str =
     "Found by a search: it notices wrong forms of the reference that the other vectors do not.";
 
 /// The vectors that are `known`, and those that were found, made of them and of each other.
 pub(super) fn and_found(mut known: Vec<Case>) -> Vec<Case> {
-    for line in FOUND.lines().chain(DIRECTED.lines()).filter(|line| !line.starts_with('#')) {
-        let found =
-            case(line, &known).unwrap_or_else(|| panic!("a line of found.tsv or directed.tsv: {line:?}"));
-        known.push(found);
+    for line in FOUND.lines().filter(|line| !line.starts_with('#')) {
+        known.push(case(line, &known).unwrap_or_else(|| panic!("found.tsv: {line:?}")));
     }
     known
 }

@@ -39,7 +39,7 @@ pub fn all() -> Vec<Case> {
     found::and_found([own, more, delay::fq_pie()].concat())
 }
 
-/// The case of a line of `found.tsv` or `directed.tsv`, in terms of those that are `known`, or of a line of `exact.tsv`.
+/// The case of a line of `found.tsv`, in terms of those that are `known`, or of a line of `exact.tsv`.
 pub fn of_line(line: &'static str, known: &[Case]) -> Option<Case> {
     found::case(line, known).or_else(|| exact::case(line))
 }
@@ -129,6 +129,10 @@ impl Case {
     fn set(mut self, settings: &[(&'static str, &'static str)]) -> Self {
         self.settings.extend(settings);
         self
+    }
+
+    fn link(self, link_rate_bps: u64) -> Self {
+        Self { link_rate_bps, ..self }
     }
 
     fn limit(self, limit: u32) -> Self {

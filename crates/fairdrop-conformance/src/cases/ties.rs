@@ -1,6 +1,6 @@
 //! Vectors that meet thresholds exactly: settings, lengths and times are chosen so that what is compared is equal, or one unit apart.
 
-use super::{MS, case};
+use super::{DOZEN, MS, case};
 use crate::script::Phase::{self, Burst, Drain, Even, Load, Silence, Stall};
 use crate::{Case, Numbers};
 use fairdrop::Ecn;
@@ -15,9 +15,15 @@ fn of(discipline: &'static str, name: &'static str, source: &'static str, text: 
     case(discipline, name, source, text).flows(&[(1, 1, 0)])
 }
 
-/// The same before a link of another rate.
-fn link(rate_bps: u64, case: Case) -> Case {
-    Case { link_rate_bps: rate_bps, ..case }
+const CAKE: &str = "Hoeiland-Joergensen, Taht, Morton 2018";
+/// Queues of CAKE, and those that a flow may take.
+const FEW: &[(&str, &str)] = &[("cake.queues", "4"), ("cake.ways", "2")];
+const MORE: &[(&str, &str)] = &[("cake.queues", "16"), ("cake.ways", "4")];
+/// As the kernel does.
+const LINUX: &[(&str, &str)] = &[("cake.linux", "6.12")];
+
+fn of_cake(name: &'static str, text: &'static str) -> Case {
+    of("cake", name, CAKE, text).limit(40)
 }
 
 fn red() -> Vec<Case> {
@@ -82,110 +88,99 @@ fn red() -> Vec<Case> {
 
 fn cobalt() -> Vec<Case> {
     vec![
-        of("cobalt", "empty-exactly", "Hoeiland-Joergensen, Taht, Morton 2018", "The queue is found empty at exactly the next turn of the control law.")
+        of("cobalt", "empty-exactly", CAKE, "The queue is found empty at exactly the next turn of the control law.")
             .limit(60)
             .ecn(&[Ecn::Ect0])
             .set(&[("cobalt.ecn", "true"), ("cobalt.mtu", "0B"), ("cobalt.target", "1.6ms"), ("cobalt.interval", "1ms")])
             .phases(&[Burst { arrivals: 3 }, Drain]),
-        of("cobalt", "falls-twice", "Hoeiland-Joergensen, Taht, Morton 2018", "The count falls twice at one departure, the second time at exactly its turn.")
+        of("cobalt", "falls-twice", CAKE, "The count falls twice at one departure, the second time at exactly its turn.")
             .limit(60)
             .ecn(&[Ecn::Ect0])
             .lengths(&[(2000, 1), (1000, 1)])
             .set(&[("cobalt.ecn", "true"), ("cobalt.mtu", "0B"), ("cobalt.target", "3ms"), ("cobalt.interval", "1ms")])
             .phases(&[Burst { arrivals: 5 }, Silence { ns: 4_947_000 }, Burst { arrivals: 1 }, Drain]),
-        link(
-            8_000_000_000,
-            of("cobalt", "late-from-the-start", "Hoeiland-Joergensen, Taht, Morton 2018", "The first packet of all is late, after one nanosecond.")
-                .limit(60)
-                .lengths(&[(1, 1)])
-                .set(&[("cobalt.target", "0ms"), ("cobalt.mtu", "0B"), ("cobalt.ecn", "false"), ("cobalt.interval", "20us")])
-                .phases(&[Stall { arrivals: 2 }, Drain, Burst { arrivals: 3 }, Drain]),
-        ),
-        of("cake", "linux-first-change", "Hoeiland-Joergensen, Taht, Morton 2018", "The first overflow is a nanosecond more than the target after time 0, at which the kernel has the last change of the drop probability.")
+        of("cobalt", "late-from-the-start", CAKE, "The first packet of all is late, after one nanosecond.")
+            .limit(60)
+            .lengths(&[(1, 1)])
+            .set(&[("cobalt.target", "0ms"), ("cobalt.mtu", "0B"), ("cobalt.ecn", "false"), ("cobalt.interval", "20us")])
+            .link(8_000_000_000)
+            .phases(&[Stall { arrivals: 2 }, Drain, Burst { arrivals: 3 }, Drain]),
+        of_cake("linux-first-change", "The first overflow is a nanosecond more than the target after time 0, at which the kernel has the last change of the drop probability.")
             .limit(1)
-            .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.linux", "6.12"), ("cobalt.target", "0.999999ms"), ("cobalt.p_inc", "1")])
+            .set(FEW)
+            .set(LINUX)
+            .set(&[("cobalt.target", "0.999999ms"), ("cobalt.p_inc", "1")])
             .phases(&[Silence { ns: MS }, Burst { arrivals: 4 }, Drain]),
-        of("cake", "linux-root-exact", "Hoeiland-Joergensen, Taht, Morton 2018", "A departure at exactly the turn by the root of 4, a nanosecond less than half of the interval.")
+        of_cake("linux-root-exact", "A departure at exactly the turn by the root of 4, a nanosecond less than half of the interval.")
             .limit(60)
-            .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.linux", "6.12"), ("cobalt.target", "0.5ms"), ("cobalt.interval", "1.120782ms"), ("cobalt.ecn", "false")])
+            .set(FEW)
+            .set(LINUX)
+            .set(&[("cobalt.target", "0.5ms"), ("cobalt.interval", "1.120782ms"), ("cobalt.ecn", "false")])
             .phases(&[Burst { arrivals: 8 }, Drain]),
-        of("cake", "linux-roots", "Hoeiland-Joergensen, Taht, Morton 2018", "The count rises above 16 and falls again: roots by one step each, and from the table.")
+        of_cake("linux-roots", "The count rises above 16 and falls again: roots by one step each, and from the table.")
             .limit(60)
-            .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.linux", "6.12"), ("cobalt.target", "0.05ms"), ("cobalt.interval", "0.890116ms"), ("cobalt.ecn", "false")])
+            .set(FEW)
+            .set(LINUX)
+            .set(&[("cobalt.target", "0.05ms"), ("cobalt.interval", "0.890116ms"), ("cobalt.ecn", "false")])
             .phases(&[Burst { arrivals: 46 }, Drain, Silence { ns: 200_000 }, Burst { arrivals: 1 }, Silence { ns: MS }, Load { arrivals: 12, percent: 100 }, Drain]),
     ]
 }
 
 fn cake() -> Vec<Case> {
     vec![
-        of("cake", "srchost", "Hoeiland-Joergensen, Taht, Morton 2018", "A queue for each source host.")
+        of_cake("srchost", "A queue for each source host.")
             .limit(20)
             .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 1, 0), (5, 1, 0)])
             .hosts(&[(1, 1, 10), (2, 1, 20), (3, 2, 10), (4, 2, 20), (5, 3, 30)])
-            .set(&[("cake.queues", "16"), ("cake.ways", "4"), ("cake.isolation", "srchost")])
+            .set(MORE)
+            .set(&[("cake.isolation", "srchost")])
             .phases(&[Burst { arrivals: 8 }, Drain]),
-        link(
-            80_000_000,
-            of("cake", "shaper-late-exactly", "Hoeiland-Joergensen, Taht, Morton 2018", "A packet waits for exactly four times the time of mtu at the rate, which is not late.")
-                .limit(40)
-                .lengths(&[(4, 1)])
-                .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.rate", "8000000"), ("cobalt.mtu", "1B"), ("cobalt.target", "1us"), ("cobalt.interval", "4us"), ("cobalt.ecn", "false")])
-                .phases(&[Burst { arrivals: 3 }, Drain]),
-        ),
-        link(
-            80_000_000,
-            of("cake", "shaper-late-rounded", "Hoeiland-Joergensen, Taht, Morton 2018", "The time of mtu at the rate is a millionth of a nanosecond less than a whole number.")
-                .limit(40)
-                .lengths(&[(4, 1)])
-                .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.rate", "7992008"), ("cobalt.mtu", "1B"), ("cobalt.target", "1us"), ("cobalt.interval", "4us"), ("cobalt.ecn", "false")])
-                .phases(&[Burst { arrivals: 3 }, Drain]),
-        ),
-        link(
-            19_660_800,
-            of("cake", "quantum-exact", "Hoeiland-Joergensen, Taht, Morton 2018", "A quantum of exactly 600 bytes by the rate of the link, and packets of that length or one byte less.")
-                .limit(40)
-                .flows(&[(1, 1, 0), (2, 1, 0)])
-                .lengths(&[(599, 1), (600, 1)])
-                .set(&[("cake.queues", "4"), ("cake.ways", "2")])
-                .phases(&[Burst { arrivals: 6 }, Drain]),
-        ),
-        link(
-            19_693_560,
-            of("cake", "quantum-rounded", "Hoeiland-Joergensen, Taht, Morton 2018", "A quantum of almost 601 bytes by the rate of the link, rounded down.")
-                .limit(40)
-                .flows(&[(1, 1, 0), (2, 1, 0)])
-                .lengths(&[(600, 1)])
-                .set(&[("cake.queues", "4"), ("cake.ways", "2")])
-                .phases(&[Burst { arrivals: 6 }, Drain]),
-        ),
-        link(
-            80_000_000,
-            of("cake", "shaper-atm-exact", "Hoeiland-Joergensen, Taht, Morton 2018", "Packets that fill whole cells.")
-                .limit(40)
-                .lengths(&[(48, 1), (96, 1), (480, 1)])
-                .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.rate", "8000000"), ("cake.framing", "atm")])
-                .phases(&[Burst { arrivals: 4 }, Drain]),
-        ),
-        link(
-            80_000_000,
-            of("cake", "shaper-ptm-exact", "Hoeiland-Joergensen, Taht, Morton 2018", "Packets of a multiple of 64 bytes, and of one byte more.")
-                .limit(40)
-                .lengths(&[(64, 1), (65, 1), (640, 1)])
-                .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.rate", "8000000"), ("cake.framing", "ptm")])
-                .phases(&[Burst { arrivals: 4 }, Drain]),
-        ),
-        link(
-            80_000_000,
-            of("cake", "shaper-exact", "Hoeiland-Joergensen, Taht, Morton 2018", "An arrival at exactly the time at which the next packet may leave; parts of a nanosecond are carried over.")
-                .limit(40)
-                .lengths(&[(1, 1)])
-                .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.rate", "3998001")])
-                .phases(&[Even { arrivals: 3, gap_ns: 2000 }, Drain]),
-        ),
-        of("cake", "shaper-behind", "Hoeiland-Joergensen, Taht, Morton 2018", "A link that stood still catches up with the shaper while packets wait.")
-            .limit(40)
+        of_cake("shaper-late-exactly", "A packet waits for exactly four times the time of mtu at the rate, which is not late.")
+            .lengths(&[(4, 1)])
+            .set(FEW)
+            .set(&[("cake.rate", "8000000"), ("cobalt.mtu", "1B"), ("cobalt.target", "1us"), ("cobalt.interval", "4us"), ("cobalt.ecn", "false")])
+            .link(80_000_000)
+            .phases(&[Burst { arrivals: 3 }, Drain]),
+        of_cake("shaper-late-rounded", "The time of mtu at the rate is a millionth of a nanosecond less than a whole number.")
+            .lengths(&[(4, 1)])
+            .set(FEW)
+            .set(&[("cake.rate", "7992008"), ("cobalt.mtu", "1B"), ("cobalt.target", "1us"), ("cobalt.interval", "4us"), ("cobalt.ecn", "false")])
+            .link(80_000_000)
+            .phases(&[Burst { arrivals: 3 }, Drain]),
+        of_cake("quantum-exact", "A quantum of exactly 600 bytes by the rate of the link, and packets of that length or one byte less.")
             .flows(&[(1, 1, 0), (2, 1, 0)])
-            .set(&[("cake.queues", "4"), ("cake.ways", "2"), ("cake.rate", "6000000")])
+            .lengths(&[(599, 1), (600, 1)])
+            .set(FEW)
+            .link(19_660_800)
+            .phases(&[Burst { arrivals: 6 }, Drain]),
+        of_cake("quantum-rounded", "A quantum of almost 601 bytes by the rate of the link, rounded down.")
+            .flows(&[(1, 1, 0), (2, 1, 0)])
+            .lengths(&[(600, 1)])
+            .set(FEW)
+            .link(19_693_560)
+            .phases(&[Burst { arrivals: 6 }, Drain]),
+        of_cake("shaper-atm-exact", "Packets that fill whole cells.")
+            .lengths(&[(48, 1), (96, 1), (480, 1)])
+            .set(FEW)
+            .set(&[("cake.rate", "8000000"), ("cake.framing", "atm")])
+            .link(80_000_000)
+            .phases(&[Burst { arrivals: 4 }, Drain]),
+        of_cake("shaper-ptm-exact", "Packets of a multiple of 64 bytes, and of one byte more.")
+            .lengths(&[(64, 1), (65, 1), (640, 1)])
+            .set(FEW)
+            .set(&[("cake.rate", "8000000"), ("cake.framing", "ptm")])
+            .link(80_000_000)
+            .phases(&[Burst { arrivals: 4 }, Drain]),
+        of_cake("shaper-exact", "An arrival at exactly the time at which the next packet may leave; parts of a nanosecond are carried over.")
+            .lengths(&[(1, 1)])
+            .set(FEW)
+            .set(&[("cake.rate", "3998001")])
+            .link(80_000_000)
+            .phases(&[Even { arrivals: 3, gap_ns: 2000 }, Drain]),
+        of_cake("shaper-behind", "A link that stood still catches up with the shaper while packets wait.")
+            .flows(&[(1, 1, 0), (2, 1, 0)])
+            .set(FEW)
+            .set(&[("cake.rate", "6000000")])
             .phases(&[Burst { arrivals: 3 }, Stall { arrivals: 4 }, Burst { arrivals: 2 }, Drain]),
     ]
 }
@@ -200,74 +195,70 @@ const SMALLEST_DEFICIT: &str = "+1:6 +1:1 +1:1 - +20:1 +20:1 - \
 /// How deficits and quanta are counted, and the heap of the kernel.
 fn cake_turns() -> Vec<Case> {
     vec![
-        link(
-            8_000_000_000,
-            of("cake", "linux-turns", "Hoeiland-Joergensen, Taht, Morton 2018", "Turns rounded at random by one byte, with packets of a quantum or one byte less.")
-                .numbers(Numbers::Eighths)
-                .limit(40)
-                .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0)])
-                .hosts(&[(1, 1, 1), (2, 1, 2), (3, 1, 3)])
-                .lengths(&[(4999, 1), (5000, 1)])
-                .set(&[("cake.queues", "16"), ("cake.ways", "4"), ("cake.linux", "6.12"), ("cake.quantum", "5000B")])
-                .phases(&[Burst { arrivals: 14 }, Drain]),
-        ),
-        link(
-            8_000_000_000,
-            of("cake", "linux-turns-ends", "Hoeiland-Joergensen, Taht, Morton 2018", "As linux-turns, with random numbers that are often the least and the greatest.")
-                .numbers(Numbers::Ends)
-                .limit(40)
-                .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0)])
-                .hosts(&[(1, 1, 1), (2, 1, 2), (3, 1, 3)])
-                .lengths(&[(4999, 1), (5000, 1)])
-                .set(&[("cake.queues", "16"), ("cake.ways", "4"), ("cake.linux", "6.12"), ("cake.quantum", "5000B")])
-                .phases(&[Burst { arrivals: 10 }, Drain]),
-        ),
-        link(
-            8_000_000_000,
-            of("cake", "linux-least-turns", "Hoeiland-Joergensen, Taht, Morton 2018", "Turns of one byte, the least.")
-                .numbers(Numbers::Ends)
-                .limit(40)
-                .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0)])
-                .hosts(&[(1, 1, 1), (2, 1, 2), (3, 1, 3)])
-                .lengths(&[(1, 1), (2, 1), (3, 1), (5, 1)])
-                .set(&[("cake.queues", "16"), ("cake.ways", "4"), ("cake.linux", "6.12"), ("cake.quantum", "1B")])
-                .phases(&[Burst { arrivals: 8 }, Drain]),
-        ),
-        link(
-            80_000_000_000,
-            of("cake", "many-turns", "Hoeiland-Joergensen, Taht, Morton 2018", "Packets of many quanta less one byte.")
-                .limit(40)
-                .flows(&[(1, 1, 0), (2, 1, 0)])
-                .lengths(&[(131_071, 1), (1023, 1)])
-                .set(&[("cake.queues", "16"), ("cake.ways", "4"), ("cake.follow_rate", "false"), ("cake.quantum", "1024B")])
-                .phases(&[Burst { arrivals: 6 }, Drain]),
-        ),
-        link(
-            80_000_000_000,
-            of("cake", "linux-long", "Hoeiland-Joergensen, Taht, Morton 2018", "As many-turns, as the kernel does.")
-                .limit(40)
-                .flows(&[(1, 1, 0), (2, 1, 0)])
-                .lengths(&[(131_071, 1), (511, 1)])
-                .set(&[("cake.queues", "16"), ("cake.ways", "4"), ("cake.quantum", "1024B"), ("cake.linux", "6.12")])
-                .phases(&[Burst { arrivals: 7 }, Drain]),
-        ),
-        of("cake", "smallest-deficit", "Hoeiland-Joergensen, Taht, Morton 2018", "Quanta of a byte among more and more flows of a host bring a deficit to 2^-16 byte exactly: it is positive, and the flow sends.")
+        of_cake("linux-turns", "Turns rounded at random by one byte, with packets of a quantum or one byte less.")
+            .numbers(Numbers::Eighths)
+            .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0)])
+            .hosts(&[(1, 1, 1), (2, 1, 2), (3, 1, 3)])
+            .lengths(&[(4999, 1), (5000, 1)])
+            .set(MORE)
+            .set(LINUX)
+            .set(&[("cake.quantum", "5000B")])
+            .link(8_000_000_000)
+            .phases(&[Burst { arrivals: 14 }, Drain]),
+        of_cake("linux-turns-ends", "As linux-turns, with random numbers that are often the least and the greatest.")
+            .numbers(Numbers::Ends)
+            .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0)])
+            .hosts(&[(1, 1, 1), (2, 1, 2), (3, 1, 3)])
+            .lengths(&[(4999, 1), (5000, 1)])
+            .set(MORE)
+            .set(LINUX)
+            .set(&[("cake.quantum", "5000B")])
+            .link(8_000_000_000)
+            .phases(&[Burst { arrivals: 10 }, Drain]),
+        of_cake("linux-least-turns", "Turns of one byte, the least.")
+            .numbers(Numbers::Ends)
+            .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0)])
+            .hosts(&[(1, 1, 1), (2, 1, 2), (3, 1, 3)])
+            .lengths(&[(1, 1), (2, 1), (3, 1), (5, 1)])
+            .set(MORE)
+            .set(LINUX)
+            .set(&[("cake.quantum", "1B")])
+            .link(8_000_000_000)
+            .phases(&[Burst { arrivals: 8 }, Drain]),
+        of_cake("many-turns", "Packets of many quanta less one byte.")
+            .flows(&[(1, 1, 0), (2, 1, 0)])
+            .lengths(&[(131_071, 1), (1023, 1)])
+            .set(MORE)
+            .set(&[("cake.follow_rate", "false"), ("cake.quantum", "1024B")])
+            .link(80_000_000_000)
+            .phases(&[Burst { arrivals: 6 }, Drain]),
+        of_cake("linux-long", "As many-turns, as the kernel does.")
+            .flows(&[(1, 1, 0), (2, 1, 0)])
+            .lengths(&[(131_071, 1), (511, 1)])
+            .set(MORE)
+            .set(LINUX)
+            .set(&[("cake.quantum", "1024B")])
+            .link(80_000_000_000)
+            .phases(&[Burst { arrivals: 7 }, Drain]),
+        of_cake("smallest-deficit", "Quanta of a byte among more and more flows of a host bring a deficit to 2^-16 byte exactly: it is positive, and the flow sends.")
             .limit(100)
             .hosts(&(1..=11).map(|flow| (flow, 100, 1000 + flow)).collect::<Vec<_>>())
             .set(&[("cake.queues", "64"), ("cake.ways", "8"), ("cake.isolation", "dual-srchost")])
             .set(&[("cake.follow_rate", "false"), ("cake.quantum", "1B")])
             .phases(&[Phase::Events(SMALLEST_DEFICIT)]),
-        of("cake", "linux-heap", "Hoeiland-Joergensen, Taht, Morton 2018", "Packets of one byte in the heap of queues, among entries of other tins without any.")
+        of_cake("linux-heap", "Packets of one byte in the heap of queues, among entries of other tins without any.")
             .limit(2)
-            .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 1, 0), (5, 1, 0), (6, 1, 0), (7, 1, 0), (8, 1, 0), (9, 1, 0), (10, 1, 0), (11, 1, 0), (12, 1, 0)])
+            .flows(DOZEN)
             .lengths(&[(1, 1)])
-            .set(&[("cake.queues", "4"), ("cake.ways", "4"), ("cake.linux", "6.12")])
+            .set(LINUX)
+            .set(&[("cake.queues", "4"), ("cake.ways", "4")])
             .phases(&[Burst { arrivals: 14 }, Drain, Burst { arrivals: 5 }, Drain]),
-        of("cake", "linux-heap-wrong", "Hoeiland-Joergensen, Taht, Morton 2018", "An empty queue is on top of the heap as the buffer overflows: the heap is put in order again.")
+        of_cake("linux-heap-wrong", "An empty queue is on top of the heap as the buffer overflows: the heap is put in order again.")
             .limit(4)
-            .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 1, 0), (5, 1, 0), (6, 1, 0), (7, 1, 0), (8, 1, 0), (9, 1, 0), (10, 1, 0), (11, 1, 0), (12, 1, 0)])
+            .flows(DOZEN)
             .lengths(&[(1, 1), (2, 1), (40, 1), (300, 1)])
-            .set(&[("cake.queues", "16"), ("cake.ways", "4"), ("cake.linux", "6.12")])
+            .set(MORE)
+            .set(LINUX)
             .phases(&[Burst { arrivals: 15 }, Drain, Burst { arrivals: 15 }, Drain]),
     ]
 }
@@ -434,34 +425,25 @@ fn penalty_box() -> Vec<Case> {
 
 fn red_pd() -> Vec<Case> {
     vec![
-        link(
-            1_000_000,
-            of(
-                "red_pd",
-                "loss-exact",
-                "Mahajan, Floyd, Wetherall 2001",
-                "One drop in exactly a thousand arrivals is too little for a flow to be identified.",
-            )
-            .limit(998)
-            .set(&[
-                ("red.min_th", "5000p"),
-                ("red.max_th", "9000p"),
-                ("red.w_q", "0.125"),
-                ("red_pd.lists", "2"),
-                ("red_pd.appearances", "1"),
-                ("red_pd.target_rtt", "1ms"),
-                ("red_pd.max_flows", "8"),
-            ])
-            .phases(&[Burst { arrivals: 1000 }, Silence { ns: 10 * MS }, Burst { arrivals: 1 }]),
-        ),
-        link(
-            1_000_000,
-            of(
-                "red_pd",
-                "loss-above",
-                "Mahajan, Floyd, Wetherall 2001",
-                "One drop in 501 arrivals is enough.",
-            )
+        of(
+            "red_pd",
+            "loss-exact",
+            "Mahajan, Floyd, Wetherall 2001",
+            "One drop in exactly a thousand arrivals is too little for a flow to be identified.",
+        )
+        .limit(998)
+        .set(&[
+            ("red.min_th", "5000p"),
+            ("red.max_th", "9000p"),
+            ("red.w_q", "0.125"),
+            ("red_pd.lists", "2"),
+            ("red_pd.appearances", "1"),
+            ("red_pd.target_rtt", "1ms"),
+            ("red_pd.max_flows", "8"),
+        ])
+        .link(1_000_000)
+        .phases(&[Burst { arrivals: 1000 }, Silence { ns: 10 * MS }, Burst { arrivals: 1 }]),
+        of("red_pd", "loss-above", "Mahajan, Floyd, Wetherall 2001", "One drop in 501 arrivals is enough.")
             .limit(499)
             .set(&[
                 ("red.min_th", "5000p"),
@@ -472,27 +454,25 @@ fn red_pd() -> Vec<Case> {
                 ("red_pd.target_rtt", "1ms"),
                 ("red_pd.max_flows", "8"),
             ])
+            .link(1_000_000)
             .phases(&[Burst { arrivals: 501 }, Silence { ns: 10 * MS }, Burst { arrivals: 1 }]),
-        ),
-        link(
-            1_000_000,
-            of(
-                "red_pd",
-                "reward-exact",
-                "Mahajan, Floyd, Wetherall 2001",
-                "A probability of exactly 0.005 ends with the first reward.",
-            )
-            .limit(198)
-            .set(&[
-                ("red.min_th", "5000p"),
-                ("red.max_th", "9000p"),
-                ("red.w_q", "0.125"),
-                ("red_pd.lists", "2"),
-                ("red_pd.appearances", "1"),
-                ("red_pd.target_rtt", "1ms"),
-                ("red_pd.max_flows", "8"),
-            ])
-            .phases(&[Burst { arrivals: 200 }, Silence { ns: 30 * MS }, Burst { arrivals: 1 }]),
-        ),
+        of(
+            "red_pd",
+            "reward-exact",
+            "Mahajan, Floyd, Wetherall 2001",
+            "A probability of exactly 0.005 ends with the first reward.",
+        )
+        .limit(198)
+        .set(&[
+            ("red.min_th", "5000p"),
+            ("red.max_th", "9000p"),
+            ("red.w_q", "0.125"),
+            ("red_pd.lists", "2"),
+            ("red_pd.appearances", "1"),
+            ("red_pd.target_rtt", "1ms"),
+            ("red_pd.max_flows", "8"),
+        ])
+        .link(1_000_000)
+        .phases(&[Burst { arrivals: 200 }, Silence { ns: 30 * MS }, Burst { arrivals: 1 }]),
     ]
 }
