@@ -10,7 +10,8 @@ sums() {
         crates/fairdrop-ffi/include |
         while IFS= read -r -d '' file; do
             [ -f "$file" ] || continue
-            printf '%s  %s\n' "$(gzip -cdf -- "$file" | sha256sum | cut -d ' ' -f 1)" "$file"
+            case $file in *.lzma) show=(xz -dc) ;; *) show=(cat) ;; esac
+            printf '%s  %s\n' "$("${show[@]}" -- "$file" | sha256sum | cut -d ' ' -f 1)" "$file"
         done
 }
 

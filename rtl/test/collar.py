@@ -7,7 +7,7 @@ from pathlib import Path
 
 from random_packets import LIBRARY, verilated
 from registers import Shape
-from vectors import ROOT, VECTORS, run
+from vectors import ROOT, run, unpacked
 
 # Memory for 256 ids and 16 sets, as the library has them by default.
 SIZES = {"IDS_BITS": 8, "SETS_BITS": 4}
@@ -22,8 +22,8 @@ def build(directory, files=None, properties=False):
 
 
 def vectors(simulator):
-    paths = sorted((VECTORS / "collar_integer").glob("*.jsonl.gz"))
     directory = ROOT / "build" / "rtl" / f"collar-{simulator}"
+    paths = unpacked("collar_integer", directory / "vectors")
     played = run(
         "collar", "fairdrop_collar", Shape(), simulator, directory, paths, module="play_collar", parameters=OF_VECTORS
     )

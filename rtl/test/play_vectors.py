@@ -1,6 +1,5 @@
 """Plays conformance vectors to a core under cocotb: decisions, candidates, averages and counters have to be equal."""
 
-import gzip
 import json
 import os
 from collections import Counter, deque
@@ -18,7 +17,7 @@ AVERAGE_TOLERANCE = 2.0**-15
 
 
 def read(path):
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+    with path.open(encoding="utf-8") as lines:
         header = json.loads(next(lines))
         return header, [json.loads(line) for line in lines]
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import lzma
 import os
 import sys
 import warnings
@@ -27,6 +28,21 @@ CORES = {
 
 def sources(core):
     return sorted((RTL / "common").glob("*.sv")) + sorted((RTL / core.split("-")[0]).glob("*.sv"))
+
+
+def unpacked(discipline, directory):
+    """The vectors of a discipline in plain files, named by their cases."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with lzma.open(VECTORS / f"{discipline}.jsonl.lzma", "rt", encoding="utf-8") as file:
+        lines = file.readlines()
+    paths = []
+    while lines:
+        header = json.loads(lines[0])
+        end = 1 + header["events"]
+        paths.append(directory / f"{header['case']}.jsonl")
+        paths[-1].write_text("".join(lines[:end]), encoding="utf-8")
+        lines = lines[end:]
+    return paths
 
 
 def run(core, top, shape, simulator, directory, paths, module="play_vectors", parameters=None):
@@ -77,8 +93,8 @@ def main():
         played, declined = {}, {}
         for name in options.core or CORES:
             top, shape, discipline = CORES[name]
-            paths = sorted((VECTORS / discipline).glob("*.jsonl.gz"))
             directory = options.build.resolve() / f"{name}-{simulator}"
+            paths = unpacked(discipline, directory / "vectors")
             for vector, outcome in run(name.split("-")[0], top, shape, simulator, directory, paths).items():
                 (declined if outcome.startswith("declined") else played)[vector] = outcome
         declined = {vector: reason for vector, reason in declined.items() if vector not in played}

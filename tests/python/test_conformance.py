@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import os
 import re
 import shutil
@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from fairdrop.conformance.vectors import FORMAT, MANIFEST, SCHEMA
+from fairdrop.conformance.vectors import FORMAT, MANIFEST, PACKED, SCHEMA, read_vectors
 
 STANDARD = "droptail,red,choke"
 
@@ -65,7 +65,7 @@ def program(tmp_path):
 
 
 def text_of(vectors, name):
-    return gzip.decompress((vectors / f"{name}.jsonl.gz").read_bytes()).decode()
+    return next(vector.text for vector in read_vectors(vectors, [name.partition("/")[0]]) if vector.name == name)
 
 
 def events_of(vectors, name):
@@ -94,7 +94,7 @@ def only(name, case):
 def test_the_library_passes(fairdrop, vectors):
     done = fairdrop("conformance", "run", "--vectors", vectors)
     assert done.returncode == 0, done.stdout
-    count = len(list(vectors.glob("*/*.jsonl.gz")))
+    count = len(json.loads((vectors / MANIFEST).read_text())["crc32"])
     assert f"{count} vectors: {count} passed" in done.stderr
 
 
@@ -111,22 +111,25 @@ def test_a_changed_vector_fails_in_the_library(fairdrop, vectors, tmp_path):
 def test_every_vector_is_listed(fairdrop, vectors):
     done = fairdrop("conformance", "list", "--vectors", vectors)
     assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == len(list(vectors.glob("*/*.jsonl.gz")))
+    named = json.loads((vectors / MANIFEST).read_text())["crc32"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(named)
     assert fairdrop("conformance", "list", "--discipline", "red", "--case", "idle").stdout.count("\n") == 1
 
 
 def test_exported_vectors_are_plain_text(fairdrop, vectors, tmp_path):
     done = fairdrop("conformance", "export", "out", "--vectors", vectors, "--discipline", "red")
     assert done.returncode == 0, done.stderr
-    for path in (vectors / "red").iterdir():
-        assert (tmp_path / "out" / "red" / path.stem).read_text() == text_of(vectors, f"red/{path.stem[:-6]}")
+    written = sorted((tmp_path / "out" / "red").iterdir(), key=lambda path: path.stem)
+    texts = [path.read_text() for path in written]
+    assert "".join(texts) == lzma.decompress((vectors / f"red{PACKED}").read_bytes()).decode()
     assert fairdrop("conformance", "run", "--vectors", "out").returncode == 0
     for name in (MANIFEST, SCHEMA):
         assert (tmp_path / "out" / name).read_text() == (vectors / name).read_text()
 
 
 def test_of_both_forms_the_plain_one_is_read(fairdrop, vectors, tmp_path):
-    shutil.copytree(vectors / "red", tmp_path / "v" / "red")
+    (tmp_path / "v" / "red").mkdir(parents=True)
+    shutil.copy(vectors / f"red{PACKED}", tmp_path / "v")
     text = text_of(vectors, "red/basic").replace('"description":"', '"description":"Changed. ')
     (tmp_path / "v" / "red" / "basic.jsonl").write_text(text)
     done = fairdrop("conformance", "list", "--vectors", "v")
@@ -137,18 +140,18 @@ def test_of_both_forms_the_plain_one_is_read(fairdrop, vectors, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{}", "not gzip"),
-        (gzip.compress(b"{}")[:-9], "not gzip"),
-        (gzip.compress(b" " * (65 << 20)), "more than 64 MiB when decompressed"),
+        (b"{}", "not LZMA"),
+        (lzma.compress(b"{}", lzma.FORMAT_ALONE)[:-9], "not LZMA"),
+        (lzma.compress(b" " * (65 << 20), lzma.FORMAT_ALONE), "more than 64 MiB when decompressed"),
+        (lzma.compress(b'{"format": "", "events": 1.5}', lzma.FORMAT_ALONE), "events is no whole number"),
     ],
-    ids=["plain", "cut", "long"],
+    ids=["plain", "cut", "long", "fraction"],
 )
 def test_a_file_that_does_not_decompress_is_named(fairdrop, tmp_path, content, message):
-    (tmp_path / "red").mkdir()
-    (tmp_path / "red" / "x.jsonl.gz").write_bytes(content)
+    (tmp_path / f"red{PACKED}").write_bytes(content)
     done = fairdrop("conformance", "list", "--vectors", tmp_path)
     assert done.returncode == 2
-    assert f"x.jsonl.gz is not a vector: {message}" in done.stderr
+    assert f"red{PACKED} is not a vector: {message}" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("ring",)], ids=["picks", "ring"])
@@ -433,8 +436,7 @@ def test_a_c_program_over_the_c_interface_passes_every_vector(fairdrop, root, ve
     command = ("conformance", "check", "--format", "text", "--vectors", vectors)
     result = fairdrop(*command, "--", program, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
-    texts = [gzip.decompress(path.read_bytes()) for path in vectors.glob("*/*.jsonl.gz")]
-    headers = [json.loads(text.partition(b"\n")[0]) for text in texts]
+    headers = [vector.header for vector in read_vectors(vectors)]
     count, bursts = len(headers), sum("burst_mode" in header for header in headers)
     assert bursts >= 7
     assert f"{count} vectors: {count - bursts} passed, {bursts} skipped" in result.stderr

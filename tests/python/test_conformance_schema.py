@@ -10,7 +10,11 @@ from fairdrop.conformance import FOLDER, read_vectors
 from fairdrop.conformance.vectors import FORMAT
 
 SCHEMA = json.loads((FOLDER / "vector.schema.json").read_text())
-VECTORS = {vector.name: vector for vector in read_vectors(FOLDER)}
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return {vector.name: vector for vector in read_vectors(FOLDER)}
 
 
 def of(part):
@@ -22,18 +26,18 @@ def test_schema_is_one_and_of_this_format():
     assert FORMAT == SCHEMA["$id"] == SCHEMA["$defs"]["header"]["properties"]["format"]["const"]
 
 
-def test_every_vector_is_valid():
+def test_every_vector_is_valid(vectors):
     header, event = of("header"), of("event")
-    for vector in VECTORS.values():
+    for vector in vectors.values():
         header.validate(vector.header)
         for line in vector.events:
             event.validate(line)
 
 
-def test_manifest_is_of_these_vectors():
+def test_manifest_is_of_these_vectors(vectors):
     manifest = json.loads((FOLDER / "vectors.json").read_text())
     assert manifest["format"] == FORMAT
-    assert sorted(manifest["crc32"]) == sorted(VECTORS)
+    assert sorted(manifest["crc32"]) == sorted(vectors)
 
 
 def without(name):
@@ -62,8 +66,8 @@ def having(name, value):
         ("event", lambda line: line["outcome"].update(backlog=[1])),
     ],
 )
-def test_what_is_wrong_is_invalid(part, change):
-    vector = VECTORS["red/basic"]
+def test_what_is_wrong_is_invalid(vectors, part, change):
+    vector = vectors["red/basic"]
     line = copy.deepcopy(vector.header if part == "header" else vector.events[0])
     assert of(part).is_valid(line)
     change(line)

@@ -1,75 +1,91 @@
-//! Files of vectors: gzip-compressed JSON lines, `DISCIPLINE/CASE.jsonl.gz`.
+//! Files of vectors: the JSON lines of every vector of a discipline, compressed together, `DISCIPLINE.jsonl.lzma`.
 //!
 //! ```
-//! use fairdrop_conformance::files;
+//! use fairdrop_conformance::{cases, files, record};
 //!
-//! let folder = std::env::temp_dir().join(format!("vectors-{}", std::process::id()));
-//! let path = folder.join(files::path_of("choke", "basic"));
-//! std::fs::create_dir_all(path.parent().unwrap())?;
-//! files::write(&path, "{}\n")?;
-//! assert_eq!((files::list(&folder)?.len(), files::read(&path)?), (1, "{}\n".to_owned()));
-//! std::fs::remove_dir_all(folder)?;
-//! # Ok::<(), std::io::Error>(())
+//! let case = cases::all().into_iter().find(|case| case.discipline == "droptail").unwrap();
+//! let text = record(&case)?.to_string();
+//! let path = std::env::temp_dir().join(format!("droptail-{}{}", std::process::id(), files::ENDING));
+//! files::write(&path, &text).map_err(|error| error.to_string())?;
+//! let read = files::read(&path).map_err(|error| error.to_string())?;
+//! assert_eq!(read, [(format!("droptail/{}", case.name), text)]);
+//! # std::fs::remove_file(path).map_err(|error| error.to_string())?;
+//! # Ok::<(), String>(())
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
 
-use flate2::read::GzDecoder;
-use flate2::{Compression, GzBuilder};
+use lzma_rust2::{LzmaOptions, LzmaReader, LzmaWriter};
 
-const ENDING: &str = ".jsonl.gz";
+use crate::Header;
 
-/// Path of a vector below the folder of all vectors.
-pub fn path_of(discipline: &str, case: &str) -> PathBuf {
-    Path::new(discipline).join(format!("{case}{ENDING}"))
-}
+/// End of the name of a file.
+pub const ENDING: &str = ".jsonl.lzma";
 
-/// Paths of the vectors in a folder, below that folder, in order.
+/// How far back the compressor looks, bytes: beyond the text of most disciplines.
+const DICTIONARY: u32 = 1 << 21;
+/// Memory of a reader, KiB: more than that dictionary takes.
+const MOST_MEMORY: u32 = 1 << 16;
+
+/// Every vector of the files in a folder, by discipline and case: its text.
 ///
 /// # Errors
-/// A folder cannot be read.
-pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for discipline in fs::read_dir(folder)? {
-        let discipline = discipline?;
-        // Beside the folders of the disciplines lie the manifest and the schema.
-        if !discipline.path().is_dir() {
-            continue;
-        }
-        for file in fs::read_dir(discipline.path())? {
-            paths.push(Path::new(&discipline.file_name()).join(file?.file_name()));
+/// A file cannot be read, or is not one of vectors.
+pub fn read_all(folder: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut vectors = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        // Beside them lie the manifest and the schema.
+        if path.to_string_lossy().ends_with(ENDING) {
+            vectors.extend(read(&path)?);
         }
     }
-    paths.sort();
-    Ok(paths)
+    vectors.sort();
+    Ok(vectors)
 }
 
-/// Text of a vector.
+/// The vectors of a file, in order: discipline and case, and text.
 ///
 /// # Errors
-/// The file cannot be read, or is not gzip-compressed UTF-8.
-pub fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    GzDecoder::new(File::open(path)?).read_to_string(&mut text)?;
-    Ok(text)
+/// The file cannot be read, or is not one of vectors.
+pub fn read(path: &Path) -> io::Result<Vec<(String, String)>> {
+    split(&unpacked(path)?)
 }
 
-/// Writes a vector. A file with the same text stays as it is: another release of the compressor may write the same text
-/// in other bytes.
+/// Writes the vectors of a discipline, whose texts follow one another in `text`. A file with the same text stays as it is:
+/// another release of the compressor may write the same text in other bytes.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    if read(path).is_ok_and(|found| found == text) {
+    if unpacked(path).is_ok_and(|found| found == text) {
         return Ok(());
     }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+    let mut options = LzmaOptions::with_preset(9);
+    options.dict_size = DICTIONARY;
+    options.nice_len = LzmaOptions::NICE_LEN_MAX;
+    let mut writer = LzmaWriter::new_use_header(Vec::new(), &options, Some(text.len() as u64))?;
+    writer.write_all(text.as_bytes())?;
+    fs::write(path, writer.finish()?)
+}
+
+fn unpacked(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = BufReader::new(File::open(path)?);
+    LzmaReader::new_mem_limit(file, MOST_MEMORY, None)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Takes the texts of vectors apart: a header says how many lines follow it.
+fn split(mut text: &str) -> io::Result<Vec<(String, String)>> {
+    let mut vectors = Vec::new();
+    while let Some(first) = text.lines().next() {
+        let header: Header = serde_json::from_str(first)?;
+        let end = text.match_indices('\n').nth(header.events).ok_or(io::ErrorKind::UnexpectedEof)?.0 + 1;
+        vectors.push((format!("{}/{}", header.discipline, header.case), text[..end].to_owned()));
+        text = &text[end..];
     }
-    // No name and no time in the header: the bytes follow from the text alone.
-    let mut compressed = Vec::new();
-    GzBuilder::new().read(text.as_bytes(), Compression::best()).read_to_end(&mut compressed)?;
-    fs::write(path, compressed)
+    Ok(vectors)
 }

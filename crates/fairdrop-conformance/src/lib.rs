@@ -1,7 +1,7 @@
 //! Conformance vectors: what every discipline does with given arrivals and given random numbers, event by event.
 //!
 //! A vector is a file of JSON lines; `conformance/README.md` is its specification. [`cases`] defines the arrivals of each
-//! vector, [`record`] plays them to the library and records its decisions, [`files`] holds them compressed, and [`replay`]
+//! vector, [`record`] plays them to the library and records its decisions, `files` holds them compressed, and [`replay`]
 //! plays a vector with its recorded random numbers and finds the first event that the library answers differently.
 //!
 //! ```
@@ -15,8 +15,10 @@
 
 mod bursts;
 pub mod cases;
+#[cfg(feature = "files")]
 pub mod files;
 mod format;
+#[cfg(feature = "files")]
 pub mod manifest;
 mod numbers;
 mod params;

@@ -1,10 +1,11 @@
 //! Writes every conformance vector, and the manifest of all: `fairdrop-conformance DIR`.
 
-use std::fmt::Display;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
+use fairdrop::CATALOGUE;
 use fairdrop_conformance::manifest::{self, Manifest};
 use fairdrop_conformance::{cases, files, record};
 
@@ -23,13 +24,18 @@ fn main() -> ExitCode {
 }
 
 fn write(folder: &Path) -> Result<(), String> {
-    let mut texts = Vec::new();
+    let mut texts = BTreeMap::new();
     for case in cases::all() {
-        let path = folder.join(files::path_of(case.discipline, case.name));
-        let problem = |error: &dyn Display| format!("{}: {error}", path.display());
-        let text = record(&case).map_err(|error| problem(&error))?.to_string();
-        files::write(&path, &text).map_err(|error| problem(&error))?;
-        texts.push((format!("{}/{}", case.discipline, case.name), text));
+        let name = format!("{}/{}", case.discipline, case.name);
+        let vector = record(&case).map_err(|error| format!("{name}: {error}"))?;
+        texts.insert(name, vector.to_string());
+    }
+    for info in CATALOGUE {
+        let of_it = |name: &str| name.split_once('/').is_some_and(|(discipline, _)| discipline == info.name);
+        let text: String =
+            texts.iter().filter(|(name, _)| of_it(name)).map(|(_, text)| text.as_str()).collect();
+        let path = folder.join(format!("{}{}", info.name, files::ENDING));
+        files::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     let path = folder.join(manifest::FILE);
     let before = fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok());

@@ -168,13 +168,16 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors")
 }
 
-pub(crate) fn vector(path: &Path) -> Vector {
-    Vector::parse(&files::read(&folder().join(path)).unwrap()).unwrap()
+/// Every vector.
+pub(crate) fn vectors() -> Vec<Vector> {
+    let texts = files::read_all(&folder()).expect("the vectors are there");
+    texts.iter().map(|(_, text)| Vector::parse(text).unwrap()).collect()
 }
 
 /// The vectors of a discipline, those of bursts in modes aside.
 pub(crate) fn vectors_of(discipline: &str) -> Vec<Vector> {
-    let paths = files::list(&folder()).expect("the vectors are there");
-    let vectors = paths.iter().filter(|path| path.starts_with(discipline)).map(|path| vector(path));
+    let path = folder().join(format!("{discipline}{}", files::ENDING));
+    let texts = files::read(&path).expect("the vectors are there");
+    let vectors = texts.iter().map(|(_, text)| Vector::parse(text).unwrap());
     vectors.filter(|vector| vector.header.burst_mode.is_empty()).collect()
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fairdrop::{Action as Fate, AnyParams, BurstModes, Meta, RedParams, Time};
-use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, files, stream_name};
+use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, stream_name};
 use fairdrop_reference::burst::BurstReference;
 
-use crate::beside::{folder, vector};
+use crate::beside::vectors;
 
 fn reference_of(vector: &Vector) -> BurstReference {
     let has = |mode: &str| vector.header.burst_mode.iter().any(|name| name == mode);
@@ -98,8 +98,7 @@ fn play(slow: &mut BurstReference, event: &Event, starts: bool) -> Result<(), St
 }
 
 fn burst_vectors() -> Vec<Vector> {
-    let paths = files::list(&folder()).expect("the vectors are there");
-    paths.iter().map(|path| vector(path)).filter(|vector| !vector.header.burst_mode.is_empty()).collect()
+    vectors().into_iter().filter(|vector| !vector.header.burst_mode.is_empty()).collect()
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //! in the library's ring mean nothing here: candidates are those that the vectors say were compared.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 
 use fairdrop::{
     Action as Fate, AnyParams, ChokeDecision, ChokeWDecision, Linux, Meta, RedDecision, Ring, RingEnv,
     Stream, Time, Victim, WardDecision,
 };
-use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, files, stream_name};
+use fairdrop_conformance::{Action, Event, apply, ecn_of, stream_name};
+
+use crate::beside::vectors;
 
 enum Decision {
     Red(RedDecision),
@@ -166,10 +167,8 @@ impl Host {
 
 #[test]
 fn decisions_without_a_queue_answer_as_the_vectors_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors");
     let mut played = BTreeMap::new();
-    for path in files::list(&folder).expect("the vectors are there") {
-        let vector = Vector::parse(&files::read(&folder.join(&path)).unwrap()).unwrap();
+    for vector in vectors() {
         // tests/bursts.rs has these.
         if !vector.header.burst_mode.is_empty() {
             continue;
@@ -178,7 +177,7 @@ fn decisions_without_a_queue_answer_as_the_vectors_say() {
         let mut host = Host { decision, ring: VecDeque::new() };
         for event in &vector.events {
             let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| host.play(event)));
-            assert!(played.is_ok(), "{}: event {}: {event:?}", path.display(), event.event);
+            assert!(played.is_ok(), "{}: event {}: {event:?}", vector.header.case, event.event);
         }
         *played.entry(vector.header.discipline).or_insert(0) += 1;
     }

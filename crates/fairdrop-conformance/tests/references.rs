@@ -1,10 +1,10 @@
 //! The vectors against the slow references of `fairdrop`, which share nothing with the library but random numbers and,
 //! where places in a ring mean nothing to a plain list, the packets that were drawn.
 
-use fairdrop_conformance::{Event, apply, files};
+use fairdrop_conformance::{Event, apply};
 use fairdrop_reference::reference_of;
 
-use crate::beside::{compare, folder, vector};
+use crate::beside::{compare, vectors, vectors_of};
 
 /// A comparison that cannot fail is worth nothing.
 #[test]
@@ -12,7 +12,8 @@ fn another_random_draw_is_noticed() {
     for (discipline, case, stream) in
         [("red", "basic", "early_drop"), ("pie", "gain", "pie_coin"), ("csfq", "edge", "csfq_coin")]
     {
-        let mut vector = vector(&files::path_of(discipline, case));
+        let mut vector =
+            vectors_of(discipline).into_iter().find(|vector| vector.header.case == case).unwrap();
         // The last random draw that dropped a packet, changed so that it does not.
         let dropped = |event: &Event| event.random.contains_key(stream) && !event.outcome.dropped.is_empty();
         let at = vector.events.iter().rposition(dropped).unwrap();
@@ -27,8 +28,7 @@ fn another_random_draw_is_noticed() {
 #[test]
 fn the_slow_references_decide_as_the_vectors_say() {
     let (mut compared, mut wrong) = (0, Vec::new());
-    for path in files::list(&folder()).expect("the vectors are there") {
-        let vector = vector(&path);
+    for vector in vectors() {
         if !vector.header.burst_mode.is_empty() {
             continue;
         }
@@ -36,7 +36,9 @@ fn the_slow_references_decide_as_the_vectors_say() {
         let mut slow = reference_of(&params).expect("every form of every discipline has a reference");
         match compare(&vector, params, slow.as_mut()) {
             Ok(()) => compared += 1,
-            Err(what) => wrong.push(format!("{}: {what}", path.display())),
+            Err(what) => {
+                wrong.push(format!("{}/{}: {what}", vector.header.discipline, vector.header.case));
+            }
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
