@@ -46,11 +46,12 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of the longest packet. With `linux` CAKE walks turns one by one, and draws for each: a thousand of them say what a
-/// gigabyte in turns of one byte would say in a minute.
+/// Bytes of the longest packet. CAKE with `linux` and FairPolicer take turns one by one: a thousand turns a packet walk the same
+/// code as a gigabyte in turns of one byte, which takes a minute.
 fn longest(params: &AnyParams) -> u32 {
     match params {
         AnyParams::Cake(cake) if cake.linux != Linux::None => cake.quantum.saturating_mul(1000),
+        AnyParams::FairPolicer(policer) => policer.turn.saturating_mul(1000),
         _ => u32::MAX,
     }
 }
