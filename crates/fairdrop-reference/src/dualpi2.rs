@@ -1,6 +1,8 @@
 //! `DualPI2` as slowly and obviously as it can be written: two plain lists, every update made one by one.
 
-use fairdrop::{AnyDiscipline, DropCause, DualPi2Params, Ecn, LinuxDualPi2, MOST_UPDATES, Packet, Stream};
+use fairdrop::{
+    AnyDiscipline, DropCause, DualPi2Params, Ecn, LinuxDualPi2, MOST_UPDATES, Packet, Stream, siphash,
+};
 
 use crate::compare::{bytes, close, unit};
 use crate::host::Queue;
@@ -11,6 +13,52 @@ fn t_update(params: &DualPi2Params) -> u64 {
     match params.linux {
         LinuxDualPi2::None => params.target.ns().min(params.rtt_max.ns() / 3),
         LinuxDualPi2::V7_3 => 16_000_000,
+    }
+}
+
+/// RFC 9957, section 4: for each bucket the flow in it and the time at which it is free again.
+struct QueueProtection {
+    buckets: Vec<(u64, u64)>,
+    score: u64,
+    redirected: u64,
+}
+
+impl QueueProtection {
+    /// Two buckets to try, each by five bits of a hash of the flow, and one that all share.
+    fn bucket(&self, flow: u64, now: u64) -> usize {
+        let hash = siphash([0, 0], &flow.to_le_bytes());
+        let tried = [hash % 32, hash / 32 % 32].map(|place| place as usize);
+        let own = tried.into_iter().find(|&place| self.buckets[place].0 == flow);
+        let free = tried.into_iter().find(|&place| self.buckets[place].1 <= now);
+        own.or(free).unwrap_or(32)
+    }
+
+    /// Whether this packet, which finds `waiting` bytes in the L4S queue, has to leave it.
+    fn ejects(&mut self, params: &DualPi2Params, packet: &Packet<u32>, waiting: u64, now: u64) -> bool {
+        let time_of = |bytes: u64| (u128::from(bytes) * 8_000_000_000 / u128::from(params.rate_bps)) as u64;
+        let delay = time_of(waiting + u64::from(packet.meta.len));
+        let range = params.range.ns();
+        let start = time_of(4000).max(params.min_th.ns());
+        let mut congestion = 0.0;
+        if delay > start {
+            congestion = if delay - start >= range { 1.0 } else { (delay - start) as f64 / range as f64 };
+        }
+        let more = congestion * f64::from(packet.meta.len) * 8e9 / params.ageing;
+        let place = self.bucket(packet.meta.flow, now);
+        let score = (self.buckets[place].1.max(now) - now + more as u64).min(5_000_000_000);
+        self.buckets[place] = (packet.meta.flow, now + score);
+        self.score = score;
+        let mut critical = params.critical_delay.ns();
+        if critical == 0 {
+            critical = start + range;
+        }
+        let most = u128::from(critical) * u128::from(params.critical_score.ns());
+        let ejects =
+            delay > critical && u128::from(delay) * u128::from(score) > most || score == 5_000_000_000;
+        if ejects {
+            self.redirected += 1;
+        }
+        ejects
     }
 }
 
@@ -26,6 +74,7 @@ pub struct DualPi2Model {
     prob: i128,
     last_delay: i128,
     credit: i64,
+    protection: QueueProtection,
 }
 
 const WORD: i128 = 1 << 32;
@@ -44,6 +93,7 @@ impl DualPi2Model {
             prob: 0,
             last_delay: 0,
             credit: CREDIT,
+            protection: QueueProtection { buckets: vec![(0, 0); 33], score: 0, redirected: 0 },
         }
     }
 
@@ -134,11 +184,15 @@ impl Slow for DualPi2Model {
 
     fn arrive(&mut self, Arrival { packet, now, .. }: Arrival, _: Random) -> Decided {
         self.timer(now);
+        // The lowest bit of the field.
+        let mut is_l4s = packet.meta.ecn as u8 % 2 == 1;
+        if is_l4s && self.params.protection {
+            is_l4s = !self.protection.ejects(&self.params, &packet, bytes(&self.l4s), now);
+        }
         if self.l4s.len() + self.classic.len() >= self.params.limit as usize {
             return Ok(vec![(packet, DropCause::Overflow)]);
         }
-        // The lowest bit of the field.
-        if packet.meta.ecn as u8 % 2 == 1 {
+        if is_l4s {
             self.l4s.push(packet);
         } else {
             self.classic.push(packet);
@@ -196,6 +250,9 @@ impl Slow for DualPi2Model {
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
         let AnyDiscipline::DualPi2(fast) = fast else { return Err("this is not DualPI2".into()) };
+        let (theirs, ours) = (fast.protection(), &self.protection);
+        close("score", theirs.score().ns() as f64, ours.score as f64, 0.0)?;
+        close("redirected", theirs.redirected().packets as f64, ours.redirected as f64, 0.0)?;
         close("probability", fast.probability(), self.base, 1e-12)
     }
 }

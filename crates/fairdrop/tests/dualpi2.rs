@@ -50,14 +50,24 @@ fn defaults_are_those_of_the_rfc() {
     assert_eq!(params.t_update(), Time::from_ms(15), "the lesser of target and a third of rtt_max");
     assert_eq!((params.min_th.ns(), params.range.ns(), params.coupling), (800_000, 400_000, 2.0));
     assert_eq!(params.t_shift, Time::from_ms(50), "appendix A.2");
+    assert!(!params.protection);
+    assert_eq!((params.critical_score.ns(), params.ageing), (4_000_000, 8.0 * 524_288.0), "RFC 9957, 4.1");
     let mut any = AnyParams::of("dualpi2").unwrap();
-    for (name, value) in
-        [("target", 0.01), ("rtt_max", 0.06), ("min_th", 0.001), ("range", 0.0), ("t_shift", 0.02)]
-    {
+    for (name, value) in [
+        ("target", 0.01),
+        ("rtt_max", 0.06),
+        ("min_th", 0.001),
+        ("range", 0.0),
+        ("t_shift", 0.02),
+        ("critical_delay", 0.003),
+        ("critical_score", 0.004),
+        ("ageing", 1e6),
+    ] {
         assert!(any.set("dualpi2", name, ParamValue::Number(value)), "{name}");
     }
     assert!(any.set("dualpi2", "coupling", ParamValue::Number(1.5)));
     assert!(any.set("dualpi2", "ecn", ParamValue::Switch(false)));
+    assert!(any.set("dualpi2", "protection", ParamValue::Switch(true)));
     any.set_link(50, 1);
     let expected = DualPi2Params {
         limit: 50,
@@ -69,6 +79,11 @@ fn defaults_are_those_of_the_rfc() {
         t_shift: Time::from_ms(20),
         ecn: false,
         linux: LinuxDualPi2::None,
+        protection: true,
+        critical_delay: Time::from_ms(3),
+        critical_score: Time::from_ms(4),
+        ageing: 1e6,
+        rate_bps: 1,
     };
     assert_eq!(any, dualpi2(&expected));
 }
@@ -87,6 +102,13 @@ fn errors_name_the_parameter() {
     assert_eq!(with(|params| params.t_shift = Time::NEVER), "t_shift");
     assert_eq!(with(|params| *params = DualPi2Params { coupling: 1.5, ..as_linux(&roomy()) }), "coupling");
     assert_eq!(with(|params| *params = DualPi2Params { ecn: false, ..as_linux(&roomy()) }), "ecn");
+    assert_eq!(
+        with(|params| *params = DualPi2Params { protection: true, ..as_linux(&roomy()) }),
+        "protection"
+    );
+    assert_eq!(with(|params| params.critical_score = Time::from_ms(5001)), "critical_score");
+    assert_eq!(with(|params| params.ageing = 0.0), "ageing");
+    assert_eq!(with(|params| params.rate_bps = 0), "rate_bps");
     assert_eq!(as_linux(&roomy()).validate(), Ok(()));
     assert_eq!(as_linux(&roomy()).t_update(), Time::from_ms(16));
 }
@@ -264,9 +286,28 @@ fn params() -> impl Strategy<Value = DualPi2Params> {
             range: Time::from_ns(range),
             t_shift: Time::from_ns(t_shift),
             ecn,
-            linux: LinuxDualPi2::None,
+            ..DualPi2Params::default()
         },
     )
+}
+
+/// The same with queue protection: packets of 1000 bytes take from 8 ms down to 80 us, and scores range from ones that age at
+/// once to full ones.
+fn protected() -> impl Strategy<Value = DualPi2Params> {
+    let rate = prop_oneof![Just(1_000_000_u64), 1_000_000..100_000_000_u64];
+    let delay = prop_oneof![Just(0_u64), 0..50 * MS];
+    let score = prop_oneof![Just(4 * MS), 0..500 * MS];
+    let ageing = prop_oneof![3 => Just(4_194_304.0), 3 => 1e5..1e8, 1 => 8.0..1e4];
+    (params(), rate, delay, score, ageing).prop_map(|(params, rate_bps, delay, score, ageing)| {
+        DualPi2Params {
+            protection: true,
+            critical_delay: Time::from_ns(delay),
+            critical_score: Time::from_ns(score),
+            ageing,
+            rate_bps,
+            ..params
+        }
+    })
 }
 
 /// The same by the kernel's rules.
@@ -329,6 +370,74 @@ fn linux_spares_a_short_queue() {
     }
 }
 
+/// 100 Mb/s: a packet of 1500 bytes takes 120 us.
+fn guarded() -> DualPi2Params {
+    DualPi2Params { protection: true, rate_bps: 100_000_000, ..roomy() }
+}
+
+fn l4s_of(flow: u64) -> Meta {
+    Meta { ecn: Ecn::Ect1, ..Meta::of_flow(flow, 1500) }
+}
+
+fn redirected(link: &Bottleneck) -> u64 {
+    let AnyDiscipline::DualPi2(queue) = &link.queue else { panic!("it is DualPI2") };
+    queue.protection().redirected().packets
+}
+
+/// RFC 9957, 4.2: the ramp begins at 800 us, so the scores of a burst are 0.29, 1.43, 3.43, 6.29 ms at delays of 840 to 1200 us.
+/// The eleventh packet finds more than 1200 us and is over 4 ms; the first of another flow is not. A classic packet has no score.
+#[test]
+fn a_flow_that_builds_the_queue_is_redirected() {
+    for (protection, expected) in [(true, (10, 1)), (false, (11, 0))] {
+        let mut link = Bottleneck::blocked(dualpi2(&DualPi2Params { protection, ..guarded() }));
+        (0..10).for_each(|_| drop(link.offer(l4s_of(1))));
+        assert_eq!(packets(&link), (10, 0));
+        link.offer(l4s_of(1));
+        assert_eq!(packets(&link), expected);
+        link.offer(l4s_of(2));
+        link.offer(Meta { ecn: Ecn::Ect0, ..l4s_of(1) });
+        assert_eq!(packets(&link), (expected.0 + 1, expected.1 + 1));
+        assert_eq!(redirected(&link), expected.1.into());
+    }
+}
+
+/// RFC 9957, 4.2.3: the score of 6.29 ms ages at a second per second, and 6 ms later packets of the flow may wait again.
+#[test]
+fn a_score_ages() {
+    for (later, expected) in [(0, (10, 1)), (6 * MS, (11, 0))] {
+        let mut link = Bottleneck::blocked(dualpi2(&guarded()));
+        (0..10).for_each(|_| drop(link.offer(l4s_of(1))));
+        link.wait(later);
+        link.offer(l4s_of(1));
+        assert_eq!(packets(&link), expected, "{later} ns");
+    }
+}
+
+/// RFC 9957, 4.2.1: a full score redirects without any queue.
+#[test]
+fn a_full_score_redirects_at_any_delay() {
+    let mut link = Bottleneck::blocked(dualpi2(&DualPi2Params { ageing: 8.0, ..guarded() }));
+    (0..7).for_each(|_| drop(link.offer(l4s_of(1))));
+    assert_eq!(packets(&link), (6, 1));
+    (0..7).for_each(|_| drop(link.finish()));
+    link.busy = true;
+    link.offer(l4s_of(1));
+    assert_eq!((packets(&link), redirected(&link)), ((0, 1), 2));
+    link.wait(1);
+    link.offer(l4s_of(1));
+    assert_eq!((packets(&link), redirected(&link)), ((1, 1), 2), "a nanosecond has aged");
+}
+
+/// An arrival at a full buffer is dropped whatever its queue, and its flow is blamed.
+#[test]
+fn a_full_buffer_drops_packets_that_would_be_redirected() {
+    let mut link = Bottleneck::blocked(dualpi2(&DualPi2Params { limit: 11, ..guarded() }));
+    (0..11).for_each(|_| assert_eq!(link.offer(l4s_of(1)).causes(), []));
+    assert_eq!((packets(&link), redirected(&link)), ((10, 1), 1));
+    assert_eq!(link.offer(l4s_of(1)).causes(), [Overflow]);
+    assert_eq!(redirected(&link), 2);
+}
+
 /// However long nobody called, a call makes a bounded number of updates.
 #[test]
 fn a_pause_without_end_is_caught_up_with() {
@@ -353,6 +462,39 @@ properties! {
         let mut model = DualPi2Model::new(params.clone());
         let result = compare(Bottleneck::new(dualpi2(&params), seed), &mut model, &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    #[test]
+    fn protection_agrees(params in protected(), trace in classed_events(60, 250), seed in any::<u64>()) {
+        let mut model = DualPi2Model::new(params.clone());
+        let result = compare(Bottleneck::new(dualpi2(&params), seed), &mut model, &trace);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    /// A redirected packet waits: without a controller only a full buffer drops.
+    #[test]
+    fn protection_drops_nothing(params in protected(), trace in classed_events(8, 200), seed in any::<u64>()) {
+        let never = Time::from_ms(1_000_000);
+        let params = DualPi2Params { target: never, rtt_max: never, ..params };
+        let mut waiting = 0;
+        for step in check_conservation(&dualpi2(&params), &trace, seed, InOrder::None)? {
+            let full = step.arrived.is_some() && waiting == params.limit;
+            prop_assert_eq!(step.causes(), if full { vec![Overflow] } else { Vec::new() });
+            waiting += u32::from(step.arrived.is_some() && !full);
+            waiting -= u32::from(step.departed.is_some());
+        }
+    }
+
+    /// RFC 9957, 5.1: a flow is blamed for queueing, not for its rate.
+    #[test]
+    fn a_queue_below_the_ramp_redirects_nothing(params in protected(), lens in prop::collection::vec(1..=1500_u32, 1..200)) {
+        let mut link = Bottleneck::blocked(dualpi2(&DualPi2Params { limit: 10, critical_delay: Time::ZERO, ..params }));
+        for (at, len) in lens.into_iter().enumerate() {
+            link.offer(Meta { ecn: Ecn::Ect1, ..Meta::of_flow(at as u64 % 3, len) });
+            // One packet of at most 1500 bytes, fewer than the 4000 of the floor.
+            prop_assert_eq!((packets(&link), redirected(&link)), ((1, 0), 0));
+            link.finish();
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //!
 //! Source: K. De Schepper, B. Briscoe, G. White, "Dual-queue coupled active queue management (AQM) for low latency, low
 //! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A. With `linux`, the rules of the kernel instead.
+//! With `protection`, flows that build the L4S queue are kept out of it: RFC 9957.
 
 use super::outcome::{drop_packet, mark, mark_or_drop};
 use crate::contract::{
@@ -25,6 +26,10 @@ use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
 // The build script gives this file by its path, which makes its folder that of the modules below.
 #[path = "dualpi2/linux.rs"]
 mod linux;
+#[path = "dualpi2/protection.rs"]
+mod protection;
+
+pub use protection::Protection;
 
 /// The number of the L4S queue in the pool.
 const L4S: u32 = 0;
@@ -59,6 +64,20 @@ params! {
         /// of 41/256 and 819/256 Hz; with less than two packets of 1514 bytes left, coupling marks and drops nothing. range,
         /// rtt_max and t_shift are not used, coupling is a whole number, and ecn is true.
         linux: LinuxDualPi2 = "none", Choice(LinuxDualPi2::WORDS), "Linux 7.3, net/sched/sch_dualpi2.c";
+        /// Queue protection: an L4S packet whose flow builds the queue goes to the classic one. Not with linux.
+        protection: bool = false, Switch, "RFC 9957";
+        /// Delay of the L4S queue above which protection redirects packets; 0 is the end of the ramp, which begins at
+        /// min_th, or at the time of 4000 bytes if that is longer.
+        critical_delay: Time = 0 s, Seconds(0.0, 1000.0), "RFC 9957, 4.1: CRITICALqL";
+        /// Score above which a packet is redirected at that delay, in inverse proportion to longer delays: congested bytes
+        /// of its flow, over ageing.
+        critical_score: Time = 4 ms, Seconds(0.0, 5.0), "RFC 9957, 4.1: CRITICALqLSCORE";
+        /// Rate at which congested bytes of a flow are forgotten.
+        ageing: f64 = 4194304, Rate(8.0, 1e13), "RFC 9957, 4.1: AGING, 2^19 B/s";
+        fields {
+            /// Rate of the link, in bit/s.
+            rate_bps: u64 = 1_000_000;
+        }
     }
 }
 
@@ -81,7 +100,13 @@ impl Registered for DualPi2Params {
         let by_kernel = self.linux.is_set();
         let is_whole = self.coupling == f64::from(self.coupling as u8);
         require(!by_kernel || is_whole, "coupling", self.coupling, "a whole number with linux")?;
-        require(!by_kernel || self.ecn, "ecn", 0.0, "true with linux")
+        require(!by_kernel || self.ecn, "ecn", 0.0, "true with linux")?;
+        require(!by_kernel || !self.protection, "protection", 1.0, "false with linux")?;
+        require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "1 or more")
+    }
+
+    fn set_link_rate(&mut self, rate_bps: u64) {
+        self.rate_bps = rate_bps.max(1);
     }
 
     in_storage!(DualPi2, |params| slots: PacketSlot<H> = params.limit as usize);
@@ -103,11 +128,12 @@ impl DualPi2Params {
         }
     }
 
-    /// Marks by an L4S packet's own waiting time: a ramp (appendix A.1, `laqm`).
-    fn ramp(&self, wait: Time) -> f64 {
-        let above = wait.since(self.min_th);
+    /// A ramp of width `range` in the waiting time (appendix A.1, `laqm`).
+    #[inline]
+    fn ramp(&self, start: Time, wait: Time) -> f64 {
+        let above = wait.since(start);
         match wait {
-            _ if wait <= self.min_th => 0.0,
+            _ if wait <= start => 0.0,
             _ if above >= self.range => 1.0,
             _ => above.ns() as f64 / self.range.ns() as f64,
         }
@@ -146,6 +172,7 @@ pub struct DualPi2<H, P> {
     next_update: Time,
     /// With `linux`, bytes by which the classic queue is ahead; up to 0 the L4S queue is served.
     credit: i32,
+    protection: Protection,
     pool: QueuePool<H, (), (), P, [QueueSlot<()>; 2]>,
     stats: Stats,
 }
@@ -162,7 +189,15 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
         let pool = QueuePool::new(slots, queues, params.limit as usize, 2)?;
         let controller = Controller { base: 0.0, old_delay: Time::ZERO };
         let next_update = params.t_update();
-        Ok(Self { params, controller, next_update, credit: linux::CREDIT, pool, stats: Stats::default() })
+        Ok(Self {
+            params,
+            controller,
+            next_update,
+            credit: linux::CREDIT,
+            protection: Protection::new(),
+            pool,
+            stats: Stats::default(),
+        })
     }
 
     /// Sets other parameters while packets wait; all state stays. Packets beyond a smaller limit leave as they would have.
@@ -179,6 +214,11 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
     /// The probability p', as of the last call.
     pub fn probability(&self) -> f64 {
         self.controller.base
+    }
+
+    /// Scores of flows in the L4S queue, all 0 without `protection`.
+    pub fn protection(&self) -> &Protection {
+        &self.protection
     }
 
     /// Packets in the L4S and in the classic queue.
@@ -249,7 +289,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
             }
         } else if self.pool.packets(L4S) > 0 {
             // The ramp spares a packet that leaves nothing behind (`Th_len` of appendix A.1).
-            probability = coupled.max(self.params.ramp(now.since(packet.enqueued)));
+            probability = coupled.max(self.params.ramp(self.params.min_th, now.since(packet.enqueued)));
         }
         if Self::happens(env, probability) {
             mark(&mut self.stats, &mut packet, DropCause::DualPi2);
@@ -274,7 +314,10 @@ impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
         self.stats.arrived.add(packet.meta.len);
-        let queue = if matches!(packet.meta.ecn, Ecn::Ect1 | Ecn::Ce) { L4S } else { CLASSIC };
+        let mut queue = if matches!(packet.meta.ecn, Ecn::Ect1 | Ecn::Ce) { L4S } else { CLASSIC };
+        if self.params.protection && queue == L4S && self.is_redirected(&packet.meta, env) {
+            queue = CLASSIC;
+        }
         let full = self.pool.backlog().packets >= self.params.limit;
         let rejected = if full { Some(packet) } else { self.pool.push(queue, packet, ()) };
         if let Some(packet) = rejected {
@@ -314,6 +357,10 @@ impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         see("drop_prob", self.probability());
+        if self.params.protection {
+            see("score_s", self.protection.score().seconds());
+            see("redirected", self.protection.redirected().packets as f64);
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -333,9 +380,11 @@ mod tests {
     #[test]
     fn the_ramp_ends_at_one() {
         let params = DualPi2Params::default();
-        let ramp = |part: u64| params.ramp(params.min_th.after(Time::from_ns(params.range.ns() * part / 4)));
+        let ramp = |part: u64| {
+            params.ramp(params.min_th, params.min_th.after(Time::from_ns(params.range.ns() * part / 4)))
+        };
         assert_eq!([0, 1, 2, 4, 5, 400].map(ramp), [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]);
-        assert_eq!(params.ramp(Time::ZERO), 0.0);
+        assert_eq!(params.ramp(params.min_th, Time::ZERO), 0.0);
     }
 
     /// Every draw is 0, so that it drops; drops are forgotten.
