@@ -291,22 +291,36 @@ fn params() -> impl Strategy<Value = DualPi2Params> {
     )
 }
 
-/// The same with queue protection: packets of 1000 bytes take from 8 ms down to 80 us, and scores range from ones that age at
+/// The same with queue protection: packets of 1000 bytes take from 8 ms down to 400 us, and scores range from ones that age at
 /// once to full ones.
 fn protected() -> impl Strategy<Value = DualPi2Params> {
-    let rate = prop_oneof![Just(1_000_000_u64), 1_000_000..100_000_000_u64];
+    let rate = prop_oneof![Just(1_000_000_u64), 1_000_000..20_000_000_u64];
     let delay = prop_oneof![Just(0_u64), 0..50 * MS];
     let score = prop_oneof![Just(4 * MS), 0..500 * MS];
-    let ageing = prop_oneof![3 => Just(4_194_304.0), 3 => 1e5..1e8, 1 => 8.0..1e4];
-    (params(), rate, delay, score, ageing).prop_map(|(params, rate_bps, delay, score, ageing)| {
-        DualPi2Params {
+    let ageing = prop_oneof![3 => Just(4_194_304.0), 3 => 1e5..1e7, 2 => 8.0..1e4];
+    (params(), 10_u32..60, rate, delay, score, ageing).prop_map(
+        |(params, limit, rate_bps, delay, score, ageing)| DualPi2Params {
+            limit,
             protection: true,
             critical_delay: Time::from_ns(delay),
             critical_score: Time::from_ns(score),
             ageing,
             rate_bps,
             ..params
-        }
+        },
+    )
+}
+
+/// Events of which most packets are of L4S.
+fn l4s_events(flows: u64, events: usize) -> impl Strategy<Value = Vec<Event>> {
+    classed_events(flows, events).prop_map(|trace| {
+        let as_l4s = |event| match event {
+            Event::Offer(meta) if meta.ecn == Ecn::NotCapable => {
+                Event::Offer(Meta { ecn: Ecn::Ect1, ..meta })
+            }
+            other => other,
+        };
+        trace.into_iter().map(as_l4s).collect()
     })
 }
 
@@ -465,7 +479,7 @@ properties! {
     }
 
     #[test]
-    fn protection_agrees(params in protected(), trace in classed_events(60, 250), seed in any::<u64>()) {
+    fn protection_agrees(params in protected(), trace in l4s_events(60, 250), seed in any::<u64>()) {
         let mut model = DualPi2Model::new(params.clone());
         let result = compare(Bottleneck::new(dualpi2(&params), seed), &mut model, &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
@@ -473,7 +487,7 @@ properties! {
 
     /// A redirected packet waits: without a controller only a full buffer drops.
     #[test]
-    fn protection_drops_nothing(params in protected(), trace in classed_events(8, 200), seed in any::<u64>()) {
+    fn protection_drops_nothing(params in protected(), trace in l4s_events(8, 200), seed in any::<u64>()) {
         let never = Time::from_ms(1_000_000);
         let params = DualPi2Params { target: never, rtt_max: never, ..params };
         let mut waiting = 0;
@@ -548,4 +562,25 @@ fn random_traces_reach_every_cause() {
         }
     }
     assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+}
+
+/// So do those with queue protection: redirected packets, and flows whose score is full.
+#[test]
+fn random_traces_reach_protection() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (protected(), l4s_events(60, 250));
+    let mut reached = [0; 2];
+    for _ in 0..1000 {
+        let (params, trace): (DualPi2Params, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
+        let mut link = Bottleneck::new(dualpi2(&params), 3);
+        let mut full = false;
+        for event in &trace {
+            link.step(event);
+            let AnyDiscipline::DualPi2(queue) = &link.queue else { panic!("it is DualPI2") };
+            full |= queue.protection().score() == Time::from_ms(5000);
+        }
+        reached[0] += u32::from(redirected(&link) > 0);
+        reached[1] += u32::from(full);
+    }
+    assert!(reached.iter().all(|&cases| cases >= 10), "cases of 1000: {reached:?}");
 }
