@@ -20,7 +20,7 @@ impl Flows<'_> {
             job.transfer.begun = now;
         }
         if let Some(rate_bps) = config.app_rate_bps {
-            let steady = CbrConfig { rate_bps, jitter: 0.0, ecn: false };
+            let steady = CbrConfig::steady(rate_bps);
             let unused = random::of_flow(0, flow, FlowPurpose::Gap);
             tcp.job().application = Some(Pacer::new(now, 0.0, unused, group.payload(), &steady));
             tcp.sender.supply = 0;

@@ -1,7 +1,7 @@
 //! UDP at a constant bit rate.
 
 use crate::random;
-use fairdrop::{Kind, Philox, Time};
+use fairdrop::{Ecn, Kind, Philox, Time};
 use fairdrop_config::{ANY_RATE, FieldKind, FieldSpec, SWITCH, Section, field};
 use fairdrop_link::{Rate, Wire};
 use fairdrop_tcp::TransportInfo;
@@ -27,6 +27,8 @@ const FIELDS: &[FieldSpec] = &[
         "Each gap is multiplied by a uniform number from 1 - jitter to 1 + jitter.",
     ),
     field("ecn", "", SWITCH, Some("false"), "Packets are sent as ECN-capable; marks change nothing."),
+    field("l4s", "", SWITCH, Some("false"), "Packets are sent as of L4S, with ECT(1); marks change nothing.")
+        .cited("RFC 9331, 4.1"),
 ];
 
 /// Settings of a constant-bit-rate source.
@@ -39,14 +41,32 @@ pub struct CbrConfig {
     /// Packets say that they are ECN-capable. Documents without it stay as they were before there was this field.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
+    /// Packets say that they are of L4S, whatever `ecn` is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub l4s: bool,
 }
 
 impl CbrConfig {
+    /// Packets that are not ECN-capable, at equal gaps.
+    pub const fn steady(rate_bps: u64) -> Self {
+        Self { rate_bps, jitter: 0.0, ecn: false, l4s: false }
+    }
+
+    /// The ECN field of its packets.
+    pub const fn ecn_field(&self) -> Ecn {
+        match (self.l4s, self.ecn) {
+            (true, _) => Ecn::Ect1,
+            (false, true) => Ecn::Ect0,
+            (false, false) => Ecn::NotCapable,
+        }
+    }
+
     pub fn read(section: &Section) -> Self {
         Self {
             rate_bps: section.number_or_zero("rate") as u64,
             jitter: section.number_or_zero("jitter"),
             ecn: section.switch("ecn").unwrap_or(false),
+            l4s: section.switch("l4s").unwrap_or(false),
         }
     }
 }
@@ -85,5 +105,23 @@ impl Pacer {
     fn jittered(&mut self, gap: Time) -> Time {
         let factor = 1.0 + self.jitter * (2.0 * random::uniform(&mut self.gaps) - 1.0);
         Time::from_ns((gap.ns() as f64 * factor).round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9331, 4.1: L4S is ECT(1), whatever `ecn` is.
+    #[test]
+    fn l4s_packets_have_ect1() {
+        for (ecn, l4s, field) in [
+            (false, false, Ecn::NotCapable),
+            (true, false, Ecn::Ect0),
+            (false, true, Ecn::Ect1),
+            (true, true, Ecn::Ect1),
+        ] {
+            assert_eq!(CbrConfig { ecn, l4s, ..CbrConfig::steady(1) }.ecn_field(), field);
+        }
     }
 }

@@ -217,7 +217,7 @@ mod tests {
 
     /// 1 Mb/s in packets of 1000 B: one in 8 ms.
     fn source(config: &OnOffConfig) -> OnOff {
-        let rate = CbrConfig { rate_bps: config.peak_rate_bps, jitter: 0.0, ecn: false };
+        let rate = CbrConfig::steady(config.peak_rate_bps);
         let clock = Pacer::new(Time::ZERO, 0.5, of_flow(2, 0, FlowPurpose::Gap), 1000, &rate);
         OnOff::new(Time::ZERO, clock, of_flow(2, 0, FlowPurpose::Period), config)
     }

@@ -62,8 +62,8 @@ impl SourceConfig {
 
     /// A packet as long as those of its group.
     pub const fn datagram(&self, packet_size: u32, class: u8) -> Datagram {
-        let is_capable = matches!(self, Self::Cbr(CbrConfig { ecn: true, .. }));
-        Datagram { len: packet_size as u16, class, ecn: if is_capable { Ecn::Ect0 } else { Ecn::NotCapable } }
+        let ecn = if let Self::Cbr(config) = self { config.ecn_field() } else { Ecn::NotCapable };
+        Datagram { len: packet_size as u16, class, ecn }
     }
 
     /// Name, as in `fairdrop list`.
@@ -119,7 +119,7 @@ impl<'s> Source<'s> {
                 Self::Poisson(Poisson::new(start, stream(FlowPurpose::Gap), packet_size, config))
             }
             SourceConfig::OnOff(config) => {
-                let clock = pacer(&CbrConfig { rate_bps: config.peak_rate_bps, jitter: 0.0, ecn: false });
+                let clock = pacer(&CbrConfig::steady(config.peak_rate_bps));
                 Self::OnOff(OnOff::new(start, clock, stream(FlowPurpose::Period), config), config)
             }
             SourceConfig::Burst(config) => Self::Bursts(Bursts::new(start, phase(), config), config),
