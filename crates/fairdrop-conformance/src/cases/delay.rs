@@ -285,6 +285,7 @@ fn dualpi2() -> Vec<Case> {
     let source = "RFC 9332, appendix A";
     let quick = &[("dualpi2.target", "3ms"), ("dualpi2.rtt_max", "20ms")];
     let flows = &[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 1, 0)];
+    let crowd: [(u64, u32, u8); 50] = std::array::from_fn(|flow| (flow as u64, 1, 0));
     let of = |name, text| {
         case("dualpi2", name, source, text).set(quick).flows(flows).limit(60).phases(&[
             Load { arrivals: 110, percent: 220 },
@@ -306,6 +307,18 @@ fn dualpi2() -> Vec<Case> {
         of("overflow", "A limit that both queues share.").limit(10).ecn(EVERY_ECN),
         of("linux", "As Linux 7.3: a step beside the marks by coupling, both queues in turn by bytes, updates every 16 ms.")
             .set(&[("dualpi2.linux", "7.3"), ("dualpi2.min_th", "5ms")])
+            .ecn(EVERY_ECN),
+        of("protection", "Queue protection: packets of flows that build the L4S queue go to the classic one.")
+            .set(&[("dualpi2.protection", "true"), ("dualpi2.range", "4ms"), ("dualpi2.ageing", "100kbit")])
+            .lengths(LENGTHS)
+            .ecn(EVERY_ECN),
+        of("protection-dregs", "More flows with a score than there are buckets: some share the last one.")
+            .set(&[("dualpi2.protection", "true"), ("dualpi2.range", "4ms"), ("dualpi2.ageing", "100kbit")])
+            .flows(&crowd)
+            .lengths(LENGTHS)
+            .ecn(&[Ecn::Ect1, Ecn::Ce]),
+        of("protection-full", "Scores that reach 5 s, from which a packet is redirected at any delay.")
+            .set(&[("dualpi2.protection", "true"), ("dualpi2.ageing", "1kbit"), ("dualpi2.critical_delay", "50ms")])
             .ecn(EVERY_ECN),
     ]
 }
