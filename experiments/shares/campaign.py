@@ -22,11 +22,14 @@ from experiments.shares.loads import SETS, Load
 from fairdrop.measures import jain_index
 
 DISCIPLINES = ("collar", "choke", "afd", "fq_codel")
+#: With buckets as queues of FQ-CoDel, as many as its authors have, and as many as COLLAR has bytes for.
+CODEL_AF = ("codel_af", *(f"codel_af:codel_af.buckets={buckets}" for buckets in (65_536, 67)))
 #: These have one seed of the validation set beside the others.
 RIVALS = (
     *(f"choke:choke.{setting}" for setting in ("candidates=2", "candidates=5", "schedule=odd")),
     *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq"),
     *("afq", "ahab", "cebinae", "fair_policer", "fair_policer:fair_policer.depth=1s"),
+    *CODEL_AF,
     *("pie", "codel", "dualpi2"),
 )
 #: So do these, which are no disciplines of the library: examples/ablations of fairdrop-sim runs them.

@@ -138,3 +138,12 @@ fn fair_policer_holds_a_flood_without_a_queue() {
     let waiting = run.queues[0].mean_packets;
     assert!(waiting < 5.0, "{waiting} packets wait");
 }
+
+/// The flood is held to a few shares, where DropTail leaves it most of the link; BLUE of its bucket does most of it.
+#[test]
+fn codel_af_holds_a_flood_to_a_few_shares() {
+    let run = run(FLOOD, &["queue.discipline=codel_af"]);
+    let (udp, tcp) = (over_its_share(&run, "udp"), over_its_share(&run, "tcp"));
+    assert!((0.5..3.0).contains(&udp), "UDP has {udp} of its share");
+    assert!(tcp > 0.7, "TCP has {tcp} of its share");
+}

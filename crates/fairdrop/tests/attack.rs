@@ -316,7 +316,7 @@ fn keys_come_from_the_host() {
         "drr",
         "fq",
     ];
-    let buckets = ["fair_policer", "sfb", "sfq", "fq_codel", "fq_pie", "cake"];
+    let buckets = ["codel_af", "fair_policer", "sfb", "sfq", "fq_codel", "fq_pie", "cake"];
     for info in CATALOGUE {
         let (one, other) = (keyed(info.name, [0, 0]), keyed(info.name, [0x1234_5678_9abc_def0, 42]));
         let hashes = tables.contains(&info.name) || buckets.contains(&info.name);

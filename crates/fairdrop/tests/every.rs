@@ -143,7 +143,7 @@ fn internals_are_named_and_move() {
             "mlc" => &["trials"],
             "black" => &["avg", "fair_share"],
             "care" => &["flows"],
-            "fair_drop" => &["active_flows"],
+            "codel_af" | "fair_drop" => &["active_flows"],
             "fair_policer" => &["free", "occupying"],
             "ahab" => &["threshold"],
             "red_pd" => &["avg", "loss"],

@@ -32,6 +32,7 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "class_choke": (*_RED[:3], "class_choke.quantum"),
     "cobalt": ("cobalt.target", "cobalt.interval", "cobalt.p_inc", "cobalt.p_dec"),
     "codel": ("codel.target", "codel.interval"),
+    "codel_af": ("codel_af.target", "codel_af.interval", "codel_af.blue_threshold"),
     "collar": _COLLAR,
     "collar_hosts": (*_COLLAR, "collar_hosts.hosts"),
     "collar_integer": _COLLAR,

@@ -1,4 +1,4 @@
-//! Disciplines that control delay or loss without RED's average: CoDel, COBALT, PIE, `DualPI2`, BLUE.
+//! Disciplines that control delay or loss without RED's average: CoDel, COBALT, `CodelAF`, PIE, `DualPI2`, BLUE.
 
 use fairdrop::Ecn;
 
@@ -7,7 +7,7 @@ use crate::script::Phase::{self, Burst, Drain, Load, Silence, Stall};
 use crate::{Case, Numbers};
 
 pub(super) fn cases() -> Vec<Case> {
-    [codel(), cobalt(), pie(), pie_bounds(), dualpi2(), blue()].concat()
+    [codel(), cobalt(), codel_af(), pie(), pie_bounds(), dualpi2(), blue()].concat()
 }
 
 /// Packets that are late for longer than an interval of 10 ms, twice.
@@ -148,6 +148,71 @@ fn cobalt() -> Vec<Case> {
             .set(&[("cobalt.ecn", "true"), ("cobalt.p_inc", "0.25")])
             .ecn(EVERY_ECN)
             .phases(&[Load { arrivals: 160, percent: 170 }, Drain]),
+    ]
+}
+
+fn codel_af() -> Vec<Case> {
+    let source = "Morton, Heist 2020; the authors' program";
+    let quick = &[
+        ("codel_af.target", "2ms"),
+        ("codel_af.interval", "10ms"),
+        ("codel_af.blue_threshold", "60ms"),
+        ("codel_af.mtu", "0B"),
+        ("codel_af.ecn", "false"),
+    ];
+    let excessive = &[
+        Load { arrivals: 110, percent: 300 },
+        Drain,
+        Load { arrivals: 60, percent: 70 },
+        Silence { ns: 30 * MS },
+        Load { arrivals: 60, percent: 200 },
+        Drain,
+    ];
+    let of = |name, text| case("codel_af", name, source, text).set(quick).limit(60);
+    vec![
+        of("basic", "A flow with more than its part of the backlog is late sooner, and has a schedule of drops of its own.")
+            .phases(LATE),
+        of("sizes", "Parts of the backlog are in bytes; packets have many lengths, none among them.")
+            .lengths(&[(1000, 3), (40, 1), (1500, 1), (0, 1), (577, 1)])
+            .phases(LATE),
+        of("least-wait", "Four transmission times of 1514 bytes are no late wait.")
+            .set(&[("codel_af.mtu", "1514B")])
+            .phases(LATE),
+        of("fall", "Counts fall while packets are not late, and in idle buckets, one at each departure.")
+            .set(&[("codel_af.buckets", "3")])
+            .phases(&[
+                Burst { arrivals: 45 },
+                Drain,
+                Load { arrivals: 60, percent: 70 },
+                Burst { arrivals: 45 },
+                Drain,
+                Silence { ns: 400 * MS },
+                Burst { arrivals: 40 },
+                Drain,
+            ]),
+        of("coins", "Excessive waits raise the drop probability, departures lower that of idle buckets; draws often equal it.")
+            .set(&[("codel_af.p_inc", "0.125"), ("codel_af.p_dec", "0.125")])
+            .set(&[("codel_af.blue_threshold", "12ms"), ("codel_af.buckets", "4")])
+            .numbers(Numbers::Eighths)
+            .phases(excessive),
+        of("blue-first", "The threshold of BLUE is below the target: the control law begins with it.")
+            .set(&[("codel_af.p_inc", "0.25"), ("codel_af.target", "9ms"), ("codel_af.blue_threshold", "3ms")])
+            .set(&[("codel_af.p_dec", "0.125"), ("codel_af.buckets", "2")])
+            .numbers(Numbers::Eighths)
+            .phases(excessive),
+        of("ecn", "Capable packets are marked by the control law, and dropped at random.")
+            .set(&[("codel_af.ecn", "true"), ("codel_af.p_inc", "0.25"), ("codel_af.blue_threshold", "20ms")])
+            .ecn(EVERY_ECN)
+            .phases(&[Load { arrivals: 160, percent: 170 }, Drain]),
+        of("one-bucket", "Flows of one bucket have one backlog, one schedule and one probability.")
+            .set(&[("codel_af.buckets", "1")])
+            .phases(LATE),
+        of("overflow", "A full buffer drops the arrival, and changes no bucket.")
+            .limit(4)
+            .phases(&[Load { arrivals: 90, percent: 300 }, Drain]),
+        case("codel_af", "defaults", source, "The defaults, and a wait long enough for them.")
+            .limit(300)
+            .phases(&[Load { arrivals: 420, percent: 250 }, Drain]),
     ]
 }
 
