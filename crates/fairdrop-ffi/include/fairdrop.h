@@ -912,6 +912,7 @@ uint64_t fairdrop_hash(uint64_t key_low,
 #define FAIRDROP_AHAB_BYTES(limit) (102080 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_BLACK_BYTES(limit) (4096 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_CARE_BYTES(limit) (17664 + 32 * (size_t)FAIRDROP_SLOTS(limit))
+#define FAIRDROP_CODEL_AF_BYTES(limit) (44736 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_COLLAR_BYTES(limit) (6464 + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_COLLAR_HOSTS_BYTES(limit) (10432 + 8 * (size_t)(limit) + 32 * (size_t)FAIRDROP_SLOTS(limit))
 #define FAIRDROP_COLLAR_INTEGER_BYTES(limit) (5824 + 32 * (size_t)FAIRDROP_SLOTS(limit))

@@ -1,12 +1,15 @@
 //! `CodelAF`: its boundaries, what must hold of every trace, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{self, Blue, Codel, Overflow};
-use fairdrop::{AnyDiscipline, AnyParams, CoDelAfParams, DropTailParams, Ecn, Heap, Time};
+use fairdrop::disciplines::codel_af::Bucket;
+use fairdrop::{
+    AnyDiscipline, AnyParams, CoDelAf, CoDelAfParams, DropTailParams, Ecn, Slot, Time, slots_for,
+};
 use fairdrop_reference::arbitrary::{classed_events, timed_events};
 use fairdrop_reference::codel_af::CoDelAfModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
-use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP};
 use fairdrop_reference::{properties, reach};
 use proptest::prelude::*;
 
@@ -21,13 +24,12 @@ fn blocked(params: CoDelAfParams) -> Bottleneck {
     Bottleneck::blocked(AnyParams::CoDelAf(params))
 }
 
-fn queue(link: &Bottleneck) -> &fairdrop::CoDelAf<u32, Slots, Buckets> {
+type Slots = Box<[Slot<u32>]>;
+
+fn queue(link: &Bottleneck) -> &CoDelAf<u32, Slots, Box<[Bucket]>> {
     let AnyDiscipline::CoDelAf(queue) = &link.queue else { panic!("this is not CodelAF") };
     queue
 }
-
-type Slots = Box<[fairdrop::Slot<u32>]>;
-type Buckets = Box<[fairdrop::disciplines::codel_af::Bucket]>;
 
 /// Count of the control law of a flow's bucket.
 fn count(link: &Bottleneck, flow: u64) -> u32 {
@@ -211,7 +213,7 @@ fn an_excessive_wait_raises_the_probability() {
         assert_eq!(probability(&link, 1), raised, "{wait} ns");
     }
     let mut link = blocked(standard());
-    link.world.bits = std::array::from_fn(|_| fairdrop_reference::host::KEEP);
+    link.world.bits = std::array::from_fn(|_| KEEP);
     for _ in 0..3 {
         link.fill(1, 2, 1000);
         link.wait(401 * MS);
@@ -234,7 +236,7 @@ fn blue_drops_at_random() {
     link.finish();
     assert_eq!(probability(&link, 1), 1.0 / 256.0);
     link.finish();
-    link.world.bits = std::array::from_fn(|_| fairdrop_reference::host::DROP);
+    link.world.bits = std::array::from_fn(|_| DROP);
     link.busy = true;
     link.fill(1, 5, 1000);
     assert_eq!(link.finish().causes(), [Blue; 4]);
@@ -250,7 +252,7 @@ fn idle_buckets_decay_in_turn() {
     };
     let mut link = blocked(params.clone());
     let (own, other) = (of(1), of(3));
-    link.world.bits = std::array::from_fn(|_| fairdrop_reference::host::KEEP);
+    link.world.bits = std::array::from_fn(|_| KEEP);
     // Departures 0 and 1: those of bucket 1 raise its probability.
     link.fill(own, 2, 1000);
     link.wait(401 * MS);
@@ -330,16 +332,12 @@ fn late_times_do_not_wrap() {
 
 #[test]
 fn storage_that_is_too_small_is_refused() {
-    let mut few = Heap;
-    let refused = AnyDiscipline::<u32, Heap>::new(
-        AnyParams::CoDelAf(CoDelAfParams { buckets: 0, ..standard() }),
-        &mut few,
-    );
-    assert!(refused.is_err());
-    let slots: Slots = (0..16).map(|_| fairdrop::Slot::default()).collect();
-    let buckets: Buckets = vec![Default::default(); 3].into();
     let params = CoDelAfParams { limit: 8, buckets: 4, ..CoDelAfParams::default() };
-    assert_eq!(fairdrop::CoDelAf::new(params, slots, buckets).unwrap_err().name, "buckets");
+    let slots: Slots = (0..slots_for(8)).map(|_| Slot::default()).collect();
+    let refused =
+        |buckets| CoDelAf::new(params.clone(), slots.clone(), vec![Bucket::default(); buckets]).err();
+    assert_eq!(refused(3).map(|error| error.name), Some("buckets"));
+    assert_eq!(refused(4), None);
 }
 
 fn params() -> impl Strategy<Value = CoDelAfParams> {
