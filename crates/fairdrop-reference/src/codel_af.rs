@@ -169,6 +169,20 @@ impl CoDelAfModel {
     }
 }
 
+impl CoDelAfModel {
+    /// A packet leaves, and the next bucket decays if nothing waits there.
+    fn sent(&mut self, mut packet: Packet<u32>, marked: bool, now: i128) -> Packet<u32> {
+        if marked {
+            packet.meta.ecn = Ecn::Ce;
+        }
+        if self.backlog(self.decay_index) == 0 {
+            self.vars[self.decay_index].queue_empty(&self.params, now);
+        }
+        self.decay_index = (self.decay_index + 1) % self.vars.len();
+        packet
+    }
+}
+
 impl Slow for CoDelAfModel {
     fn arrive(&mut self, Arrival { packet, .. }: Arrival, _: Random) -> Decided {
         if self.queue.len() < self.params.limit as usize {
@@ -183,20 +197,12 @@ impl Slow for CoDelAfModel {
         let mut drops = Vec::new();
         while !self.queue.is_empty() {
             let (cause, marked) = self.should_drop(now, &mut || random(Stream::BlueCoin));
-            let mut packet = self.queue.remove(0);
+            let packet = self.queue.remove(0);
             let left = self.backlog(self.bucket(&packet));
-            if let Some(cause) = cause.filter(|_| left > 0) {
-                drops.push((packet, cause));
-                continue;
+            match cause {
+                Some(cause) if left > 0 => drops.push((packet, cause)),
+                _ => return Ok((drops, Some(self.sent(packet, marked, now)))),
             }
-            if marked {
-                packet.meta.ecn = Ecn::Ce;
-            }
-            if self.backlog(self.decay_index) == 0 {
-                self.vars[self.decay_index].queue_empty(&self.params, now);
-            }
-            self.decay_index = (self.decay_index + 1) % self.vars.len();
-            return Ok((drops, Some(packet)));
         }
         Ok((drops, None))
     }
