@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Callable, Iterator, Sequence
 from statistics import mean, median, stdev
 
-from experiments import DOCS, ROOT
+from experiments import DOCS
 from experiments.digests import Row, read
 from experiments.pages import Files, pages_with, table
-from experiments.shares.campaign import ABLATIONS, CODEL_AF, DIGEST, DISCIPLINES, RIVALS
+from experiments.shares.campaign import ABLATIONS, DIGEST, DISCIPLINES, RIVALS
 from experiments.shares.loads import SETS, Load
 
 PAGE = DOCS / "background" / "collar.md"
-PAGE_OF_CODEL_AF = DOCS / "reference" / "disciplines" / "codel-af.md"
-HEADER = ROOT / "crates" / "fairdrop-ffi" / "include" / "fairdrop.h"
 # Two-sided 95 % of Student's distribution, by degrees of freedom; with more than these, that of 10 is wide enough.
 _STUDENT = (0.0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 # Measurements of the prototype: load, measure, value, and whether more is better.
@@ -68,8 +65,7 @@ def files() -> Files:
         "rivals": beside(rows, (*DISCIPLINES, *RIVALS)),
         "ablations": beside(rows, ("collar", "csfq", "afd", *ABLATIONS)),
     }
-    tables["codel_af"] = with_state(rows, ("collar", "choke", "fq_codel", *CODEL_AF))
-    yield from pages_with("shares", tables, PAGE, PAGE_OF_CODEL_AF)
+    yield from pages_with("shares", tables, PAGE)
 
 
 def goals(rows: Sequence[Row]) -> str:
@@ -172,25 +168,6 @@ def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
         cells += [_resampled(_by_load(rows, name, measure, True), median) for measure in ("jain_tcp", "wait_p99_ms")]
         lines.append([_called(name), *cells])
     return table(["discipline", *head, _NAMES["jain_tcp"], _NAMES["wait_p99_ms"]], lines, 1)
-
-
-def with_state(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
-    """The same, with the bytes that a queue takes beside its packets."""
-    head, marks, *lines = beside(rows, disciplines).splitlines()
-    state = {_called(name): f"{state_bytes(name):,}" for name in disciplines}
-    cells = (line.split(" | ", 1) for line in lines)
-    return "\n".join(
-        [head.replace(" | ", " | state, bytes | ", 1), marks.replace(" | ", " | ---: | ", 1)]
-        + [f"{name} | {state[name.removeprefix('| ')]} | {rest}" for name, rest in cells]
-    )
-
-
-def state_bytes(discipline: str) -> int:
-    """By the header for C, which counts it, less what a queue without state takes; buckets are all alike."""
-    name, _, buckets = discipline.partition(":codel_af.buckets=")
-    macros = dict(re.findall(r"#define FAIRDROP_(\w+)_BYTES\(limit\) \((\d+) ", HEADER.read_text(encoding="utf-8")))
-    state = int(macros[name.upper()]) - int(macros["DROPTAIL"])
-    return state * int(buckets) // 1024 if buckets else state
 
 
 def _called(discipline: str) -> str:

@@ -12,8 +12,7 @@ import fairdrop
 from experiments.digests import Runs
 from experiments.shares import campaign as bench
 from experiments.shares import loads
-from experiments.shares.campaign import CODEL_AF
-from experiments.shares.page import state_bytes, rounded
+from experiments.shares.page import rounded
 
 
 @pytest.mark.parametrize("which", loads.SETS)
@@ -144,11 +143,3 @@ def test_the_twenty_lines_have_the_constants_of_the_code(root: Path) -> None:
     assert set(re.findall(r"\b[A-Z]+_[A-Z_]+\b|\b(?:SLACK|LOOSEST|KNEE|SMOOTH|BLOCK|PROBED|PLACES)\b", program)) == (
         set(named) - {"MOST_MARKED"}
     )
-
-
-def test_one_form_of_codel_af_has_as_many_buckets_as_collar_has_bytes_for() -> None:
-    fewest = min(CODEL_AF, key=state_bytes)
-    count = int(fewest.rpartition("=")[2])
-    more = fewest.replace(f"={count}", f"={count + 1}")
-    assert state_bytes(fewest) <= state_bytes("collar") < state_bytes(more)
-    assert state_bytes("choke") == 0
