@@ -11,16 +11,17 @@
 //! 2018, from memory, beside two programs of others after it, in P4 and for ns-3, which have the same rules.
 
 use super::outcome::drop_packet;
-use crate::contract::flow_key::{column, siphash};
 use crate::contract::{
     Backlog, Departures, Discipline, DisciplineInfo, DropCause, Env, Family, Packet, ParamError, Stats,
-    require,
 };
 use crate::declare::{Registered, facts, in_storage, params};
-use crate::storage::{Memory, PacketSlot, QueuePool, QueueSlot, Storage};
+use crate::storage::{Memory, PacketSlot, QueueSlot, Storage};
 
-/// Rows of the sketch; each takes 16 bits of a flow's hash.
-const ROWS: u32 = 4;
+// The build script gives this file by its path, which makes its folder that of the module below.
+#[path = "afq/rounds.rs"]
+pub(super) mod rounds;
+
+use rounds::{ROWS, Rounds, Sizes};
 
 const SHARMA_2018: &str =
     "Sharma, Liu, Atreya, Krishnamurthy 2018, from memory, and a program of others in P4";
@@ -67,13 +68,8 @@ impl Registered for AfqParams {
 /// Approximate fair queueing. `C` holds the counters of the sketch, row after row.
 #[derive(Clone, Debug)]
 pub struct Afq<H, P, Q, C> {
-    params: AfqParams,
-    pool: QueuePool<H, (), (), P, Q>,
-    sketch: C,
-    /// Key of the hash, after the host has given it.
-    key: Option<[u64; 2]>,
-    /// The round in service.
-    round: u64,
+    limit: u32,
+    rounds: Rounds<H, P, Q, C>,
     stats: Stats,
 }
 
@@ -84,43 +80,20 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<u64>> A
     /// A parameter is out of range, or storage is too small.
     pub fn new(params: AfqParams, slots: P, records: Q, sketch: C) -> Result<Self, ParamError> {
         params.validate()?;
-        let pool = QueuePool::new(slots, records, params.limit as usize, params.queues as usize)?;
-        let counters = sketch.as_ref().len();
-        let enough = counters >= (ROWS * params.columns) as usize;
-        require(enough, "columns", counters as f64, "four counters for each")?;
-        Ok(Self { params, pool, sketch, key: None, round: 0, stats: Stats::default() })
+        let AfqParams { limit, queues, bytes_per_round, columns } = params;
+        let sizes = Sizes { queues, bytes_per_round, columns };
+        let rounds = Rounds::new(sizes, limit, slots, records, sketch)?;
+        Ok(Self { limit, rounds, stats: Stats::default() })
     }
 
     /// The round that is served, as of the last call.
     pub fn round(&self) -> u64 {
-        self.round
+        self.rounds.round()
     }
 
     /// Visits every waiting packet, queue by queue.
     pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
-        (0..self.pool.queue_count()).flat_map(|queue| self.pool.iter(queue)).for_each(visit);
-    }
-
-    /// Where the counters of a flow with this hash are.
-    fn counters(columns: u32, hash: u64) -> impl Iterator<Item = usize> {
-        (0..ROWS).map(move |row| (row * columns) as usize + column(hash, row, columns))
-    }
-
-    /// Bytes sent by the flow with this hash, by the sketch.
-    fn sent(&self, hash: u64) -> u64 {
-        let sketch = self.sketch.as_ref();
-        let counters = Self::counters(self.params.columns, hash);
-        counters.filter_map(|at| sketch.get(at).copied()).min().unwrap_or(0)
-    }
-
-    /// Raises the counters of the flow with this hash to its `bid`.
-    fn note(&mut self, hash: u64, bid: u64) {
-        let sketch = self.sketch.as_mut();
-        for at in Self::counters(self.params.columns, hash) {
-            if let Some(counter) = sketch.get_mut(at) {
-                *counter = bid.max(*counter);
-            }
-        }
+        self.rounds.for_each_waiting(visit);
     }
 }
 
@@ -133,19 +106,14 @@ where
     #[inline(never)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
-        let key = *self.key.get_or_insert_with(|| env.flow_key());
-        let hash = siphash(key, &packet.meta.flow.to_le_bytes());
-        let per_round = u64::from(self.params.bytes_per_round.max(1));
-        let bid = self.sent(hash).max(self.round * per_round) + u64::from(packet.meta.len);
-        let round = bid / per_round;
-        let queues = u64::from(self.params.queues.max(1));
-        if round - self.round >= queues {
+        let bid = self.rounds.bid(&packet, env);
+        if bid.round - self.rounds.round() >= self.rounds.queues() {
             drop_packet(&mut self.stats, env, packet, DropCause::Filter);
-        } else if self.pool.backlog().packets >= self.params.limit {
+        } else if self.rounds.backlog().packets >= self.limit {
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
         } else {
-            self.note(hash, bid);
-            if let Some(packet) = self.pool.push((round % queues) as u32, packet, ()) {
+            self.rounds.note(bid);
+            if let Some(packet) = self.rounds.push(bid.round, packet) {
                 drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
             }
         }
@@ -153,22 +121,13 @@ where
 
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
-        if self.pool.backlog().packets == 0 {
-            return None;
-        }
-        let queues = u64::from(self.params.queues.max(1));
-        for _ in 0..queues {
-            if let Some(packet) = self.pool.pop((self.round % queues) as u32) {
-                self.stats.departed.add(packet.meta.len);
-                return Some(packet);
-            }
-            self.round += 1;
-        }
-        None
+        let packet = self.rounds.pop()?;
+        self.stats.departed.add(packet.meta.len);
+        Some(packet)
     }
 
     fn backlog(&self) -> Backlog {
-        self.pool.backlog()
+        self.rounds.backlog()
     }
 
     fn stats(&self) -> &Stats {
