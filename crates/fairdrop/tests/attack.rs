@@ -303,6 +303,7 @@ fn keys_come_from_the_host() {
         "flow_valve",
         "csfq",
         "afd",
+        "a2fq",
         "afq",
         "ahab",
         "care",

@@ -9,6 +9,7 @@ fn small(name: &str) -> AnyParams {
     let mut params = AnyParams::of(name).expect("a discipline of the catalogue");
     params.set_link(60, 8_000_000);
     for (owner, parameter, value) in [
+        ("a2fq", "buffer", 16_000.0),
         ("red", "min_th", 5.0),
         ("red", "max_th", 20.0),
         ("red", "w_q", 0.1),
@@ -141,6 +142,7 @@ fn internals_are_named_and_move() {
                 &["avg"]
             }
             "mlc" => &["trials"],
+            "a2fq" => &["q_num"],
             "black" => &["avg", "fair_share"],
             "care" => &["flows"],
             "codel_af" | "fair_drop" => &["active_flows"],
