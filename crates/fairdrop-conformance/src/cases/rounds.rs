@@ -1,11 +1,11 @@
-//! Disciplines with a queue per flow, or per round: SFQ, DRR, FQ, FQ-CoDel, CAKE, AFQ, Cebinae.
+//! Disciplines with a queue per flow, or per round: SFQ, DRR, FQ, FQ-CoDel, CAKE, AFQ, A2FQ, Cebinae.
 
 use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, MS, case};
 use crate::Case;
-use crate::script::Phase::{Burst, Drain, Load, Silence, Stall};
+use crate::script::Phase::{Burst, Drain, Events, Load, Silence, Stall};
 
 pub(super) fn cases() -> Vec<Case> {
-    [sfq(), drr(), fq(), fq_codel(), cake(), afq(), cebinae()].concat()
+    [sfq(), drr(), fq(), fq_codel(), cake(), afq(), a2fq(), cebinae()].concat()
 }
 
 fn sfq() -> Vec<Case> {
@@ -180,6 +180,57 @@ fn afq() -> Vec<Case> {
             .flows(DOZEN),
         of("wide-rounds", "Each round takes several packets of a flow, so that the buffer overflows.")
             .set(&[("afq.bytes_per_round", "4000B")]),
+    ]
+}
+
+fn a2fq() -> Vec<Case> {
+    let source = "IEEE TNSE 11(4), 2024, from the authors' program";
+    let of = |name, text| {
+        case("a2fq", name, source, text)
+            .set(&[("a2fq.queues", "6"), ("a2fq.bytes_per_round", "1500B")])
+            .set(&[("a2fq.buffer", "16kB"), ("a2fq.margin", "3kB")])
+            .lengths(LENGTHS)
+    };
+    // Lengths whose sums meet thresholds exactly.
+    let round = |name, text| {
+        case("a2fq", name, source, text)
+            .set(&[("a2fq.bytes_per_round", "1000B"), ("a2fq.buffer", "10kB")])
+            .lengths(&[(1000, 3), (500, 1), (400, 1), (100, 1), (1, 1)])
+            .flows(DOZEN)
+    };
+    let exact = |name, text, words| {
+        round(name, text).set(&[("a2fq.queues", "8"), ("a2fq.margin", "3000B")]).phases(&[Events(words)])
+    };
+    vec![
+        of(
+            "basic",
+            "A flow's packets are spread over the rounds, whose number adapts; FIFOs have thresholds.",
+        ),
+        of("shared-counters", "Five counters in a row: flows that share all of theirs share a bid.")
+            .set(&[("a2fq.columns", "5")])
+            .flows(DOZEN),
+        round("few-rounds", "Flows may be two rounds ahead, or three.")
+            .set(&[("a2fq.queues", "3"), ("a2fq.margin", "6000B")]),
+        round("half", "A FIFO may hold half of what is free, and an eighth of that is little.").set(&[
+            ("a2fq.queues", "4"),
+            ("a2fq.alpha", "0.5"),
+            ("a2fq.part", "8"),
+            ("a2fq.margin", "1000B"),
+            ("a2fq.buffer", "9999B"),
+        ]),
+        round("full", "The buffer is full by packets, and by bytes.")
+            .set(&[("a2fq.queues", "3"), ("a2fq.alpha", "8"), ("a2fq.buffer", "6000B")])
+            .limit(6),
+        exact(
+            "high",
+            "The next FIFO holds what leaves the margin, and more; flows are one round less ahead once in a round.",
+            "+1:1000 +2:1000 +3:1000 +4:1000 +5:1000 +6:1000 +7:1000 +7:1000 - - +8:1000 +9:1000 +10:1000 - +11:1000 - - - - - - -",
+        ),
+        exact(
+            "low",
+            "The next FIFO holds little, and there are as many rounds as FIFOs again.",
+            "+1:1000 +2:1000 +3:1000 +4:1000 +5:1000 +6:1000 +7:1000 [ - ]*6 +20:400 +20:400 +20:400 +21:400 +22:400 +23:400 [ - ]*6",
+        ),
     ]
 }
 
