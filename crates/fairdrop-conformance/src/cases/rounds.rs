@@ -2,7 +2,7 @@
 
 use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, MS, case};
 use crate::Case;
-use crate::script::Phase::{Burst, Drain, Events, Load, Silence, Stall};
+use crate::script::Phase::{Burst, Drain, Events, Flow, Load, Silence, Stall};
 
 pub(super) fn cases() -> Vec<Case> {
     [sfq(), drr(), fq(), fq_codel(), cake(), afq(), a2fq(), cebinae()].concat()
@@ -231,6 +231,30 @@ fn a2fq() -> Vec<Case> {
             "The next FIFO holds little, and there are as many rounds as FIFOs again.",
             "+1:1000 +2:1000 +3:1000 +4:1000 +5:1000 +6:1000 +7:1000 [ - ]*6 +20:400 +20:400 +20:400 +21:400 +22:400 +23:400 [ - ]*6",
         ),
+        exact(
+            "bytes",
+            "A packet is a byte longer than what is free of the buffer, and one takes all of it.",
+            "+1:1000 +2:1000 +3:1000 +4:1000 +5:1000 +6:1001 +7:1000 +8:1 [ - ]*6",
+        )
+        .set(&[("a2fq.alpha", "8"), ("a2fq.buffer", "6000B")]),
+        exact(
+            "sixteenth",
+            "The next FIFO holds exactly a sixteenth of its threshold.",
+            "+1:400 +1:1 - +1:1 +1:400 +1:1 +2:500 +1:1000 - - - +2:1 - +2:500 +1:500 +1:500 - +1:100 - +1:100 +2:100 +1:1000 +2:500",
+        )
+        .set(&[("a2fq.queues", "3"), ("a2fq.margin", "6000B")]),
+        of("column-edges", "16 bits of a hash are a column's first, and share it with another flow.")
+            .set(&[("a2fq.columns", "3"), ("a2fq.queues", "2"), ("a2fq.buffer", "200kB")])
+            .lengths(&[(1000, 1)])
+            .phases(&[
+                Flow { flow: 166, step: 0, len: 1000, arrivals: 4, gap_ns: 0 },
+                Flow { flow: 2918, step: 0, len: 1000, arrivals: 3, gap_ns: 0 },
+                Drain,
+                Silence { ns: MS },
+                Flow { flow: 142, step: 0, len: 1000, arrivals: 4, gap_ns: 0 },
+                Flow { flow: 6403, step: 0, len: 1000, arrivals: 3, gap_ns: 0 },
+                Drain,
+            ]),
     ]
 }
 
