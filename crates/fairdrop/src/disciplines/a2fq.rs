@@ -34,7 +34,7 @@ params! {
         /// Counters in each of the four rows of the sketch.
         columns: u32 = 4096, Integer(1, 65536), AUTHORS;
         /// Size of the buffer that the FIFOs share.
-        buffer: u32 = 204_800 B, Bytes(1, 4_000_000_000), AUTHORS;
+        buffer: u32 = 204800 B, Bytes(1, 4_000_000_000), AUTHORS;
         /// Multiple of what is free of the buffer that a FIFO may hold, its threshold.
         alpha: f64 = 1.0, NumberAbove(0.0, 1024.0), AUTHORS;
         /// Bytes below the threshold above which the next FIFO is nearly full, so that flows may be one round less ahead.

@@ -68,7 +68,7 @@ impl Registered for AfqParams {
 /// Approximate fair queueing. `C` holds the counters of the sketch, row after row.
 #[derive(Clone, Debug)]
 pub struct Afq<H, P, Q, C> {
-    limit: u32,
+    params: AfqParams,
     rounds: Rounds<H, P, Q, C>,
     stats: Stats,
 }
@@ -83,7 +83,7 @@ impl<H, P: Storage<PacketSlot<H>>, Q: Storage<QueueSlot<()>>, C: Storage<u64>> A
         let AfqParams { limit, queues, bytes_per_round, columns } = params;
         let sizes = Sizes { queues, bytes_per_round, columns };
         let rounds = Rounds::new(sizes, limit, slots, records, sketch)?;
-        Ok(Self { limit, rounds, stats: Stats::default() })
+        Ok(Self { params, rounds, stats: Stats::default() })
     }
 
     /// The round that is served, as of the last call.
@@ -109,7 +109,7 @@ where
         let bid = self.rounds.bid(&packet, env);
         if bid.round - self.rounds.round() >= self.rounds.queues() {
             drop_packet(&mut self.stats, env, packet, DropCause::Filter);
-        } else if self.rounds.backlog().packets >= self.limit {
+        } else if self.rounds.backlog().packets >= self.params.limit {
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
         } else {
             self.rounds.note(bid);
