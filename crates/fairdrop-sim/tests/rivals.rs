@@ -71,6 +71,22 @@ fn afq_is_fair_in_bytes() {
     }
 }
 
+/// Twenty flows of 0.8 and 3.2 Mb/s on 10 Mb/s and the 200 packets of the authors: 32 rounds of each flow are more
+/// than six buffers, so that AFQ's overflows and drops whoever comes.
+#[test]
+fn a2fq_shares_a_buffer_that_afq_overflows() {
+    let (link, _) = FLOOD.split_once("[[groups]]").expect("it has groups");
+    let group = |name: &str, rate: &str| {
+        format!(
+            "\n[[groups]]\nname = \"{name}\"\ntransport = \"poisson\"\npacket_size = \"1000B\"\nrate = \"{rate}\"\ncount = 10\n"
+        )
+    };
+    let text = format!("{link}{}{}", group("slow", "0.8mbit"), group("fast", "3.2mbit"));
+    let fast = |name: &str| over_its_share(&run(&text, &[&format!("queue.discipline={name}")]), "fast");
+    let (afq, a2fq) = (fast("afq"), fast("a2fq"));
+    assert!(afq > 1.3 && a2fq < 1.1, "the fast flows have {a2fq} of their share, with AFQ {afq}");
+}
+
 /// AHAB measures rates and holds no queue, so that TCP's share is what a buffer full of its packets leaves it.
 #[test]
 fn ahab_holds_a_flood_to_its_share() {

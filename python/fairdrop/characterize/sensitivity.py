@@ -17,6 +17,7 @@ _RED = ("red.min_th", "red.max_th", "red.max_p", "red.w_q")
 #: What is varied, in tables below ``queue``. Not here: extensions, and those without a number to set.
 KNOBS: Mapping[str, Sequence[str]] = {
     "afd": ("afd.q_target", "afd.shadow", "afd.sample_every", "afd.alpha"),
+    "a2fq": ("a2fq.buffer", "a2fq.queues", "a2fq.bytes_per_round"),
     "afq": ("afq.queues", "afq.bytes_per_round"),
     "ahab": ("ahab.k_flow", "ahab.k_link", "ahab.epoch"),
     "back_choke_memory": _RED,
