@@ -83,8 +83,8 @@ fn a2fq_shares_a_buffer_that_afq_overflows() {
     };
     let text = format!("{link}{}{}", group("slow", "0.8mbit"), group("fast", "3.2mbit"));
     let fast = |name: &str| over_its_share(&run(&text, &[&format!("queue.discipline={name}")]), "fast");
-    let (afq, a2fq) = (fast("afq"), fast("a2fq"));
-    assert!(afq > 1.3 && a2fq < 1.1, "the fast flows have {a2fq} of their share, with AFQ {afq}");
+    let (fixed, adapted) = (fast("afq"), fast("a2fq"));
+    assert!(fixed > 1.3 && adapted < 1.1, "the fast flows have {adapted} of their share, with AFQ {fixed}");
 }
 
 /// AHAB measures rates and holds no queue, so that TCP's share is what a buffer full of its packets leaves it.
