@@ -72,7 +72,7 @@ fn main() {
     let code = format!(
         "{modules}\npub static FILES: &[File] = &[\n{files}];\npub static FORMS: &[Form] = &[\n{forms}];\n\
          pub fn reference_of(params: &fairdrop::AnyParams) -> Option<Box<dyn crate::slow::Slow>> {{\n\
-         #[allow(unreachable_patterns)]\nmatch params.clone() {{\n{arms}_ => None,\n}}\n}}\n"
+         #[allow(unreachable_patterns)]\nmatch params.of_discipline() {{\n{arms}_ => None,\n}}\n}}\n"
     );
     fs::write(Path::new(&out).join("forms.rs"), code).expect("the folder of the build can be written");
 }

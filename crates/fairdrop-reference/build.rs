@@ -1,5 +1,5 @@
 //! Lists the files of `src`, so that adding a reference edits none: a module for each, and `reference_of` from their
-//! functions `reference`.
+//! functions `reference`. A preset has the reference of its discipline.
 
 use std::path::Path;
 use std::{env, fs};
@@ -29,7 +29,7 @@ fn main() {
     let code = format!(
         "{}\n/// The reference of a discipline; `None` where there is none for these parameters.\n\
          pub fn reference_of(params: &fairdrop::AnyParams) -> Option<Box<dyn slow::Slow>> {{\n\
-         #[allow(unreachable_patterns)]\nmatch params.clone() {{\n{}_ => None,\n}}\n}}\n",
+         #[allow(unreachable_patterns)]\nmatch params.of_discipline() {{\n{}_ => None,\n}}\n}}\n",
         modules.concat(),
         arms.concat(),
     );

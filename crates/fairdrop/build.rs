@@ -1,6 +1,6 @@
 //! Lists the files of `src/disciplines`, so that adding a discipline edits none: a module for each, and a line of the
-//! registry for each that declares parameters, which are called as the discipline and `Params`. Its file of tests becomes a
-//! module of `tests/all.rs`.
+//! registry for each that declares parameters, which are called as the discipline and `Params`. The presets of a discipline are
+//! in `presets.rs` of its folder: each has its line too. Files of tests become modules of `tests/all.rs`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -18,15 +18,24 @@ fn main() {
         let path = folder.join(format!("{module}.rs"));
         let text = fs::read_to_string(&path).expect("it was listed");
         modules.push(format!("{}\npub mod {module};\n", path_attribute(&path)));
-        let tested = home.join(format!("tests/{module}.rs"));
-        if tested.is_file() {
-            tests.push(format!("{}\nmod {module};\n", path_attribute(&tested)));
-        }
-        let declared =
-            text.lines().find_map(|line| line.trim().strip_prefix("pub struct ")?.strip_suffix("Params {"));
-        if let Some(discipline) = declared {
+        let mut tested = vec![module.clone()];
+        if let Some(discipline) = declared(&text).next() {
             names.push(format!("pub use super::{module}::{{{discipline}, {discipline}Params}};\n"));
             lines.push(format!("{discipline} $crate::{discipline}Params; "));
+        }
+        let presets = fs::read_to_string(folder.join(&module).join("presets.rs")).unwrap_or_default();
+        for preset in declared(&presets) {
+            names.push(format!("pub use super::{module}::{preset}Params;\n"));
+            lines.push(format!("{preset} $crate::{preset}Params; "));
+        }
+        let named =
+            presets.lines().filter_map(|line| line.trim().strip_prefix("name: \"")?.strip_suffix("\","));
+        tested.extend(named.map(str::to_owned));
+        for module in tested {
+            let file = home.join(format!("tests/{module}.rs"));
+            if file.is_file() {
+                tests.push(format!("{}\nmod {module};\n", path_attribute(&file)));
+            }
         }
     }
     let code = format!(
@@ -42,6 +51,11 @@ fn main() {
     for (file, text) in [("disciplines.rs", code), ("tests.rs", tests.concat())] {
         fs::write(out.join(file), text).expect("the folder of the build can be written");
     }
+}
+
+/// The sets of parameters that a file declares, without `Params`.
+fn declared(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.trim().strip_prefix("pub struct ")?.strip_suffix("Params {"))
 }
 
 /// The file of a module. The list lies elsewhere, so a path from there would depend on where that is.

@@ -304,13 +304,17 @@ impl<D: Disciplines> QueueConfig<D> {
 fn check_shared(info: &DisciplineInfo, sections: &[(&'static DisciplineInfo, Section)], report: &mut Report) {
     for (table, section) in sections.iter().filter(|(table, _)| info.also_uses == Some(table.name)) {
         for spec in table.params.iter().filter(|spec| table.alone.contains(&spec.name)) {
+            let default = FieldSpec::from(spec).default_value();
+            let Some(value) = section.value(spec.name).filter(|value| Some(*value) != default.as_ref())
+            else {
+                continue;
+            };
             // A default is as a scenario writes it.
-            let default = spec.default.trim_matches('"');
-            let Some(value) = section.text(spec.name).filter(|value| *value != default) else { continue };
+            let default = default.map_or_else(|| "nothing".into(), |default| default.to_json().to_string());
             let valid =
-                format!("{default:?} with the discipline {}: only {} itself has it", info.name, table.name);
+                format!("{default} with the discipline {}: only {} itself has it", info.name, table.name);
             let path = section.path(spec.name);
-            report.add(section.origin(spec.name), &path, &format!("{value:?}"), &valid);
+            report.add(section.origin(spec.name), &path, &value.to_json().to_string(), &valid);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of a vector: every one of the discipline with its value, defaults filled in.
+//! Parameters of a vector: every one of the discipline with its value, defaults filled in; without those that are left out.
 
 use fairdrop::notation::{Written, read};
 use fairdrop::{AnyParams, DisciplineInfo, Kind, LIMIT, ParamSpec, ParamValue, info};
@@ -30,13 +30,16 @@ pub fn resolved(discipline: &DisciplineInfo, settings: &[(&str, &str)]) -> Resul
     }
     let param = |(owner, spec): &(&'static str, &'static ParamSpec)| {
         let path = format!("{owner}.{}", spec.name);
-        let text =
-            settings.iter().rev().find(|(name, _)| *name == path).map_or(spec.default, |(_, text)| text);
-        let value =
-            value_of(spec.kind, text).ok_or_else(|| format!("{path}: {text} is not {}", spec.kind))?;
-        Ok(Param { owner: (*owner).into(), name: spec.name.into(), value, unit: spec.unit.into() })
+        let set = settings.iter().rev().find(|(name, _)| *name == path);
+        let text = set.map_or(spec.default, |(_, text)| text);
+        if text.is_empty() {
+            return None;
+        }
+        let value = value_of(spec.kind, text).ok_or_else(|| format!("{path}: {text} is not {}", spec.kind));
+        let (owner, name, unit) = ((*owner).into(), spec.name.into(), spec.unit.into());
+        Some(value.map(|value| Param { owner, name, value, unit }))
     };
-    known.iter().map(param).collect()
+    known.iter().filter_map(param).collect()
 }
 
 /// The value that `text` stands for, in the unit of its parameter.

@@ -1,13 +1,16 @@
 //! COLLAR as slowly and obviously as it can be written, from the pseudo-code of its page: lists, every count made smaller at
-//! every sample, every update made one by one, every remembered id compared one by one.
+//! every sample, every update made one by one, every remembered id compared one by one. Weights, hosts and sparse flows are
+//! part of it, each where the parameters set it.
+
+use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, CollarDecision, CollarParams, Counting, DropCause, Ecn, MOST_UPDATES, Meta, Packet,
-    Sharing, Storage, Stream, SuspectSet, Weights,
+    AnyDiscipline, CollarDecision, CollarParams, CollarQueue, DropCause, Ecn, Hosts, MOST_UPDATES, Meta,
+    Packet, Sharing, SharingHosts, Storage, Stream, SuspectSet,
 };
 
 use crate::compare::{close, unit};
-use crate::host::Queue;
+use crate::host::{Queue, hosts_of};
 use crate::slow::{Arrival, Decided, Departure, Random, Slow};
 
 /// 16 ms.
@@ -130,14 +133,26 @@ fn moved(s: &mut f64, hits: f64, compared: f64, matches: f64) {
     *s = (*s + *s * change.max(-0.5)).max(1.0 / 16_384.0);
 }
 
+/// A packet that waits, with the ids of its flow and of its hosts.
+#[derive(Clone, Debug)]
+struct Waiting {
+    packet: Packet<u32>,
+    id: u32,
+    hosts: Vec<u32>,
+}
+
 pub struct CollarModel {
     params: CollarParams,
-    weights: Option<Weights>,
     /// Where hosts share before their flows do.
     hosts: Option<HostShares>,
+    hosts_of_flows: BTreeMap<u64, Hosts>,
     missing: Option<Part>,
     last_arrival: u32,
-    queue: Vec<Packet<u32>>,
+    /// Packets of sparse flows, and of others.
+    short: Vec<Waiting>,
+    long: Vec<Waiting>,
+    /// Bytes that have overtaken, less those that the long list has sent since.
+    ahead: u64,
     /// Every departure ever remembered; the memory is the last `ids` of them.
     remembered: Vec<u32>,
     /// By set, place by place.
@@ -177,23 +192,6 @@ impl CollarModel {
         Self::without(params, None)
     }
 
-    /// COLLAR whose packets count by the weight of their class.
-    pub fn weighted(params: CollarParams, weights: Weights) -> Self {
-        Self { weights: Some(weights), ..Self::new(params) }
-    }
-
-    /// COLLAR where hosts share before their flows do, at a number of ends, with a number of sets of hosts.
-    pub fn among_hosts(params: CollarParams, ends: usize, sets: u32) -> Self {
-        let hosts = HostShares {
-            remembered: vec![Vec::new(); ends],
-            s: 1.0,
-            averages: [1.0; 2],
-            matches: 0.0,
-            table: vec![vec![None; 8]; sets as usize],
-        };
-        Self { hosts: Some(hosts), ..Self::new(params) }
-    }
-
     /// What a flow of these hosts may have, times a fair share of all flows.
     fn times(&mut self, hosts: &[u32]) -> f64 {
         let Some(shares) = &mut self.hosts else { return 1.0 };
@@ -210,26 +208,35 @@ impl CollarModel {
 
     /// A flow that is no suspect sends a packet: times what may come from all of this host's, which is what its suspects
     /// leave, or what one flow may have.
-    fn over_of_others(&mut self, hosts: &[u32], len: f64) -> f64 {
+    fn over_of_others(&mut self, hosts: &[u32], counted: f64) -> f64 {
         let phi = self.phi();
         let Some(shares) = &self.hosts else { return 0.0 };
         let limit = self.params.share * shares.s * self.sent;
         let Some(host) = self.host(hosts) else { return 0.0 };
-        host.others += len;
+        host.others += counted;
         let left = phi * limit - host.let_in;
         host.others / f64::max(left, host.inside * limit)
     }
 
     /// COLLAR without one of its parts.
     pub fn without(params: CollarParams, missing: Option<Part>) -> Self {
+        let hosts = params.hosts.map(|sharing| HostShares {
+            remembered: vec![Vec::new(); if sharing == SharingHosts::Both { 2 } else { 1 }],
+            s: 1.0,
+            averages: [1.0; 2],
+            matches: 0.0,
+            table: vec![vec![None; 8]; params.host_sets as usize],
+        });
         Self {
-            weights: None,
-            hosts: None,
+            hosts,
+            hosts_of_flows: BTreeMap::new(),
             bytes: 0.0,
             counted_size: 0.0,
             missing,
             last_arrival: 0,
-            queue: Vec::new(),
+            short: Vec::new(),
+            long: Vec::new(),
+            ahead: 0,
             remembered: Vec::new(),
             suspects: vec![vec![None; 8]; params.sets as usize],
             root: 0.0,
@@ -257,7 +264,7 @@ impl CollarModel {
 
     /// What a byte of this class counts: one where its weight is the lowest.
     fn part(&self, class: u8) -> f64 {
-        let Some(weights) = &self.weights else { return 1.0 };
+        let Some(weights) = &self.params.weights else { return 1.0 };
         let lowest = weights.as_slice().iter().copied().fold(f64::INFINITY, f64::min);
         // In whole parts of 2^-30.
         (lowest / weights.of(class) * 1_073_741_824.0).round() / 1_073_741_824.0
@@ -436,7 +443,7 @@ impl CollarModel {
         let wanted = if self.mean_turns > 0.0 { self.mean_passed / self.mean_turns } else { 0.0 };
         let mean = f64::max(wanted, 2.0 * self.counted_size);
         self.distance = (f64::from(bits as u32) / 4_294_967_296.0 * 2.0 * mean).floor();
-        if self.weights.is_some() {
+        if self.params.weights.is_some() {
             self.distance = self.distance.min(1_073_741_824.0);
         }
         (self.passed, self.bytes) = (0.0, 0.0);
@@ -462,21 +469,9 @@ impl CollarModel {
         self.hosts = Some(shares);
     }
 
-    /// An arrival that finds `waiting` others: times its limit that its flow has sent if it is a suspect, and why it is
-    /// dropped; if it is not, it may be marked.
-    pub fn decide(
-        &mut self,
-        packet: &mut Packet<u32>,
-        id: u32,
-        waiting: usize,
-        now: u64,
-        random: Random,
-    ) -> (Option<f64>, Option<DropCause>) {
-        self.decide_among(packet, id, &[], waiting, now, random)
-    }
-
-    /// The same, of these hosts.
-    pub fn decide_among(
+    /// An arrival of these hosts that finds `waiting` others: times its limit that its flow has sent if it is a suspect, and why
+    /// it is dropped; if it is not, it may be marked.
+    fn decide_among(
         &mut self,
         packet: &mut Packet<u32>,
         id: u32,
@@ -488,9 +483,9 @@ impl CollarModel {
         self.updates(now);
         let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
         let times = self.times(hosts);
-        let len = f64::from(packet.meta.len);
-        let over = self.charge(id, len * self.part(packet.meta.class), times);
-        let over_of_others = if over.is_none() { self.over_of_others(hosts, len) } else { 0.0 };
+        let counted = f64::from(packet.meta.len) * self.part(packet.meta.class);
+        let over = self.charge(id, counted, times);
+        let over_of_others = if over.is_none() { self.over_of_others(hosts, counted) } else { 0.0 };
         let mut marked = false;
         if self.lacks(Part::Output) {
             self.last_arrival = id;
@@ -507,7 +502,7 @@ impl CollarModel {
             }
         }
         if let (Some(_), Some(host)) = (over, self.host(hosts)) {
-            host.let_in += len;
+            host.let_in += counted;
         }
         if waiting == self.params.limit as usize {
             return (over, Some(DropCause::Overflow));
@@ -519,37 +514,15 @@ impl CollarModel {
     }
 
     /// A departure at `wait`, with `left` packets behind it.
-    pub fn leaves(
-        &mut self,
-        packet: &Packet<u32>,
-        id: u32,
-        wait: u64,
-        left: usize,
-        now: u64,
-        random: Random,
-    ) {
-        self.leaves_among(packet, id, &[], wait, left, now, random);
-    }
-
-    /// The same, of these hosts.
-    #[allow(clippy::too_many_arguments)]
-    pub fn leaves_among(
-        &mut self,
-        packet: &Packet<u32>,
-        id: u32,
-        hosts: &[u32],
-        wait: u64,
-        left: usize,
-        now: u64,
-        random: Random,
-    ) {
+    fn leaves_among(&mut self, leaving: &Waiting, wait: u64, left: usize, now: u64, random: Random) {
+        let Waiting { packet, id, hosts } = leaving;
         self.updates(now);
         let (len, part) = (f64::from(packet.meta.len), self.part(packet.meta.class));
         self.bytes += len;
         self.passed += len * part;
         if self.passed >= self.distance {
             let bits = random(Stream::Candidate);
-            let id = if self.lacks(Part::Output) { self.last_arrival } else { id };
+            let id = if self.lacks(Part::Output) { self.last_arrival } else { *id };
             self.sample(id, hosts, len, part, now, bits);
             self.delay = wait as f64 / 1e9;
         }
@@ -558,11 +531,41 @@ impl CollarModel {
         }
     }
 
-    /// Whether a flow that is no suspect sends less than half of a fair share, by the memory.
-    pub fn is_rare(&self, id: u32) -> bool {
+    /// Whether a flow that is no suspect sends less than half of what it may have, by the memory.
+    fn is_rare(&self, id: u32, times: f64) -> bool {
         let seen = self.kept(&self.remembered);
-        let (hits, fair) = (seen.iter().filter(|&&other| other == id).count(), seen.len() as f64 * self.s);
+        let hits = seen.iter().filter(|&&other| other == id).count();
+        let fair = seen.len() as f64 * self.s * times;
         fair >= 2.0 && hits as f64 <= fair / 2.0
+    }
+
+    /// Whether a packet of a flow that has sent `over` times its limit, if it is a suspect, goes to the short list.
+    fn goes_first(&mut self, id: u32, hosts: &[u32], over: Option<f64>) -> bool {
+        let Some(sparse) = self.params.sparse else { return false };
+        let times = self.times(hosts);
+        let is_sparse = over.map_or_else(|| self.is_rare(id, times), |over| over < sparse);
+        let has_room = self.short.len() < self.params.most_sparse as usize;
+        is_sparse && has_room && !self.may_wait_in_long(id)
+    }
+
+    /// Whether packets of `long` have the lowest ten bits of this id, and its highest ten: its own have both.
+    fn may_wait_in_long(&self, id: u32) -> bool {
+        let alike = |part: fn(u32) -> u32| self.long.iter().any(|other| part(other.id) == part(id));
+        alike(|id| id & 0x3ff) && alike(|id| id >> 22)
+    }
+
+    /// The library's ids of a flow's hosts, at the ends that count.
+    fn ids_of_hosts(&self, flow: u64, fast: &Queue) -> Vec<u32> {
+        let ends = self.hosts.as_ref().map_or(0, |shares| shares.remembered.len());
+        let hosts = hosts_of(&self.hosts_of_flows, flow);
+        let ids = match fast {
+            AnyDiscipline::Collar(CollarQueue::Full(fast))
+            | AnyDiscipline::CollarW(fast)
+            | AnyDiscipline::CollarSparse(fast)
+            | AnyDiscipline::CollarHosts(fast) => fast.ids_of(hosts).ids(),
+            _ => [0; 2],
+        };
+        ids[..ends].to_vec()
     }
 
     /// Why the packet is dropped or marked, and whether it is marked; nothing where it is queued as it came.
@@ -681,29 +684,26 @@ struct SeenHosts {
 impl Seen {
     fn of(fast: &Queue) -> Option<Self> {
         match fast {
-            AnyDiscipline::Collar(fast) => Some(Self::decision(fast.decision())),
-            AnyDiscipline::CollarW(fast) => Some(Self::decision(fast.decision())),
-            AnyDiscipline::CollarSparse(fast) => Some(Self::decision(fast.decision())),
-            AnyDiscipline::CollarHosts(fast) => {
-                let shares = fast.decision().shares();
-                let hosts = SeenHosts {
-                    s: shares.s(),
-                    table: fast.decision().hosts().collect(),
-                    memory: [0, 1].map(|end| known(shares.memory(end))),
-                };
-                Some(Self { hosts: Some(hosts), ..Self::decision(fast.decision()) })
-            }
+            AnyDiscipline::Collar(CollarQueue::Plain(fast)) => Some(Self::decision(fast.decision())),
+            AnyDiscipline::Collar(CollarQueue::Full(fast))
+            | AnyDiscipline::CollarW(fast)
+            | AnyDiscipline::CollarSparse(fast)
+            | AnyDiscipline::CollarHosts(fast) => Some(Self::decision(fast.decision())),
             _ => None,
         }
     }
 
-    fn decision<I, T, C, D>(fast: &CollarDecision<I, T, C, D>) -> Self
+    fn decision<I, T, D>(fast: &CollarDecision<I, T, D>) -> Self
     where
         I: Storage<u32>,
         T: Storage<SuspectSet>,
-        C: Counting,
         D: Sharing,
     {
+        let hosts = fast.sharing().hosts().map(|shares| SeenHosts {
+            s: shares.s(),
+            table: fast.hosts().collect(),
+            memory: [0, 1].map(|end| known(shares.memory(end))),
+        });
         Self {
             root: fast.root(),
             widened: fast.widened(),
@@ -711,7 +711,7 @@ impl Seen {
             sent: fast.sent(),
             suspects: fast.suspects().collect(),
             memory: known(fast.memory()),
-            hosts: None,
+            hosts,
         }
     }
 }
@@ -724,38 +724,61 @@ fn known(memory: &[u32]) -> Vec<u32> {
 }
 
 /// The library's id of a flow.
-pub fn id_of(flow: u64, fast: &Queue) -> u32 {
+fn id_of(flow: u64, fast: &Queue) -> u32 {
     match fast {
-        AnyDiscipline::Collar(fast) => fast.decision().id_of(flow),
-        AnyDiscipline::CollarW(fast) => fast.decision().id_of(flow),
-        AnyDiscipline::CollarSparse(fast) => fast.decision().id_of(flow),
-        AnyDiscipline::CollarHosts(fast) => fast.decision().id_of(flow),
+        AnyDiscipline::Collar(CollarQueue::Plain(fast)) => fast.decision().id_of(flow),
+        AnyDiscipline::Collar(CollarQueue::Full(fast))
+        | AnyDiscipline::CollarW(fast)
+        | AnyDiscipline::CollarSparse(fast)
+        | AnyDiscipline::CollarHosts(fast) => fast.decision().id_of(flow),
         _ => 0,
     }
 }
 
 impl Slow for CollarModel {
+    fn set_hosts(&mut self, hosts: &BTreeMap<u64, Hosts>) {
+        self.hosts_of_flows.clone_from(hosts);
+    }
+
     fn waiting(&self) -> Vec<Packet<u32>> {
-        self.queue.clone()
+        self.short.iter().chain(&self.long).map(|waiting| waiting.packet.clone()).collect()
     }
 
     fn arrive(&mut self, Arrival { mut packet, now, fast, .. }: Arrival, random: Random) -> Decided {
-        let id = id_of(packet.meta.flow, fast);
-        if let (_, Some(cause)) = self.decide(&mut packet, id, self.queue.len(), now, random) {
+        let flow = packet.meta.flow;
+        let (id, hosts) = (id_of(flow, fast), self.ids_of_hosts(flow, fast));
+        let waiting = self.short.len() + self.long.len();
+        let (over, dropped) = self.decide_among(&mut packet, id, &hosts, waiting, now, random);
+        if let Some(cause) = dropped {
             return Ok(vec![(packet, cause)]);
         }
-        self.queue.push(packet);
+        let goes_first = self.goes_first(id, &hosts, over);
+        let list = if goes_first { &mut self.short } else { &mut self.long };
+        list.push(Waiting { packet, id, hosts });
         Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, now: u64, fast: &Queue, random: Random) -> Departure {
-        if self.queue.is_empty() {
+    fn dequeue(&mut self, now: u64, _: &Queue, random: Random) -> Departure {
+        let wait = self.long.first().map_or(0, |oldest| now - oldest.packet.enqueued.ns());
+        let overtakes = match (self.short.first(), self.long.first()) {
+            (Some(short), Some(long)) => short.packet.enqueued > long.packet.enqueued,
+            _ => false,
+        };
+        let waits = overtakes && self.ahead >= 3000;
+        let short_goes = !self.short.is_empty() && !waits;
+        let from = if short_goes { &mut self.short } else { &mut self.long };
+        if from.is_empty() {
             return Ok((Vec::new(), None));
         }
-        let packet = self.queue.remove(0);
-        let id = id_of(packet.meta.flow, fast);
-        self.leaves(&packet, id, now - packet.enqueued.ns(), self.queue.len(), now, random);
-        Ok((Vec::new(), Some(packet)))
+        let leaving = from.remove(0);
+        let len = u64::from(leaving.packet.meta.len);
+        match (short_goes, overtakes) {
+            (true, true) => self.ahead += len,
+            (true, false) => {}
+            (false, _) => self.ahead = self.ahead.saturating_sub(len),
+        }
+        self.leaves_among(&leaving, wait, self.short.len() + self.long.len(), now, random);
+        Ok((Vec::new(), Some(leaving.packet)))
     }
 
     /// What is computed in another order is within rounding of the library's, and goes on from that.

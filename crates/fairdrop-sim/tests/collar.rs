@@ -112,6 +112,20 @@ fn a_flood_in_a_crowd_is_held() {
     assert!(tcp > 0.9 && udp < 1.6, "TCP has {tcp} of its share, UDP {udp}");
 }
 
+/// The crowd, a flood in it, and voice, where all of weights, hosts and sparse flows are set.
+#[test]
+fn all_parameters_together_keep_what_each_promises() {
+    let all = ["queue.collar.weights=[1, 2]", "queue.collar.hosts=triple-isolate", "queue.collar.sparse=0.6"];
+    let crowd = CROWD.to_owned()
+        + "\n[[groups]]\nname = \"crowd\"\ntransport = \"cbr\"\nrate = \"64kbit\"\ncount = 300\npacket_size = \"200B\"\n";
+    is_full(&crowd, &all, 0.616);
+    let run = run(&(crowd + "\n[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"100mbit\"\n"), &all);
+    let (tcp, udp) = (share(&run, "tcp") / 0.56, share(&run, "udp") / 0.056);
+    assert!(tcp > 0.9 && udp < 1.6, "TCP has {tcp} of its share, UDP {udp}");
+    let (sparse, bulk) = (wait_ms(&run, "crowd"), wait_ms(&run, "tcp"));
+    assert!(2.0 * sparse < bulk, "the crowd waits for {sparse} ms, TCP for {bulk} ms");
+}
+
 /// Ten TCP flows in each of three classes, and a sender of twice the link in one of them.
 const CLASSES: &str = r#"
 duration = "60s"

@@ -74,10 +74,9 @@ pub use disciplines::choke::{
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::{ChokeWDecision, Weights};
 pub use disciplines::collar::{
-    AmongFlows, CollarDecision, Compared, Counting, Leaving, Part, PlainBytes, Sharing, SuspectSet,
+    AmongFlows, AmongHosts, AsSet, ByClass, CollarDecision, CollarQueue, CollarStorage, FullCollar, HostIds,
+    HostSet, Sharing, SharingHosts, SuspectSet,
 };
-pub use disciplines::collar_hosts::{AmongHosts, HostIds, HostSet, HostsDecision, OfHost, SharingHosts};
-pub use disciplines::collarw::ByClass;
 pub use disciplines::csfq::RateEstimate;
 pub use disciplines::drr::Turn;
 pub use disciplines::fair_drop::ShadowFlow;

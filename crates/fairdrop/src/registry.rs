@@ -12,7 +12,7 @@ use crate::disciplines::for_each_discipline;
 /// Code common to all disciplines, from one line for each: variant and parameters.
 macro_rules! registry {
     ($($variant:ident $params:ty;)*) => {
-        /// Every discipline of this crate, by family, then by name.
+        /// Every discipline of this crate and every preset, by family, then by name.
         pub const CATALOGUE: &[DisciplineInfo] = &sorted([$(<$params>::INFO),*]);
 
         /// Parameters of any discipline.
@@ -206,6 +206,18 @@ impl AnyParams {
     /// Sets the number of packets that may wait, and values that depend on the rate of the link (bit/s).
     pub fn set_link(&mut self, limit: u32, rate_bps: u64) {
         each_params!(self, params => params.set_link(limit, rate_bps));
+    }
+
+    /// The parameters of the discipline that these are a preset of; these, where they are a discipline's own.
+    ///
+    /// ```
+    /// use fairdrop::AnyParams;
+    /// let preset = AnyParams::of("collar_sparse").expect("in the catalogue");
+    /// assert_eq!(preset.of_discipline().name(), "collar");
+    /// ```
+    #[must_use]
+    pub fn of_discipline(&self) -> Self {
+        each_params!(self, params => params.of_discipline()).unwrap_or_else(|| self.clone())
     }
 
     /// Warning to readers of results, if any.

@@ -8,6 +8,7 @@ mod burst_modes;
 mod bursts;
 mod choke_invariants;
 mod choke_statements;
+mod collar_together;
 mod complete;
 mod every;
 mod invariants;

@@ -2,8 +2,8 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    Action, AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, Ecn, Env, Meta, Packet,
-    ParamValue, Philox, Slot, SuspectSet, Time,
+    Action, AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarQueue, Ecn, Env, Meta,
+    Packet, ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
 use fairdrop_reference::collar::CollarModel;
@@ -15,11 +15,11 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-type CollarQueue = Collar<u32, Box<[Slot<u32>]>, Box<[u32]>, Box<[SuspectSet]>>;
+type Fast = Collar<u32, Box<[Slot<u32>]>, Box<[u32]>, Box<[SuspectSet]>>;
 type Decision = CollarDecision<Box<[u32]>, Box<[SuspectSet]>>;
 
-fn collar(link: &Bottleneck) -> &CollarQueue {
-    let AnyDiscipline::Collar(queue) = &link.queue else { panic!("not COLLAR") };
+fn collar(link: &Bottleneck) -> &Fast {
+    let AnyDiscipline::Collar(CollarQueue::Plain(queue)) = &link.queue else { panic!("not COLLAR alone") };
     queue
 }
 
@@ -435,6 +435,7 @@ fn params() -> impl Strategy<Value = CollarParams> {
             span: Time::from_ms(span),
             share,
             ecn,
+            ..CollarParams::default()
         },
     )
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use fairdrop::DropCause::{Filter, Memory, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, CollarHosts, CollarHostsParams, CollarParams, DropCause, Heap, HostIds,
-    HostSet, Hosts, ParamValue, Philox, Registered, SharingHosts, SuspectSet, Time, slots_for,
+    AnyDiscipline, AnyParams, CollarHostsParams, CollarParams, CollarStorage, DropCause, FullCollar, Heap,
+    HostIds, HostSet, Hosts, ParamValue, Philox, Registered, Sharing, SharingHosts, SuspectSet, Time,
+    slots_for,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
-use fairdrop_reference::collar_hosts::CollarHostsModel;
+use fairdrop_reference::collar::CollarModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of, same};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
@@ -185,15 +186,22 @@ fn parameters_by_name() {
 /// Storage is as large as parameters say, and errors name what is too small.
 #[test]
 fn storage_that_is_too_small_is_refused() {
-    let params = CollarHostsParams { hosts: 2, ..at(SharingHosts::Both) };
-    assert_eq!((params.ids_of_hosts(), at(SharingHosts::Source).ids_of_hosts()), (512, 256));
-    let new = |waiting: usize, ids: usize, hosts: usize| {
+    let of = |isolation| CollarParams::from(CollarHostsParams { hosts: 2, ..at(isolation) });
+    let (params, source) = (of(SharingHosts::Both), of(SharingHosts::Source));
+    assert_eq!((params.ids_of_hosts(), source.ids_of_hosts()), (512, 256));
+    let new = |waiting: usize, host_ids: usize, hosts: usize| {
         let slots: Vec<fairdrop::Slot<u32>> = (0..slots_for(300)).map(|_| None).collect();
-        let flows = (vec![0; 256], vec![SuspectSet::default(); 16]);
-        let hosts = (vec![0; ids], vec![HostSet::default(); hosts]);
-        CollarHosts::new(params.clone(), slots, vec![HostIds::default(); waiting], flows, hosts)
-            .map(|_| ())
-            .map_err(|error| error.name)
+        let storage = CollarStorage {
+            slots,
+            short: Vec::new(),
+            waiting: [vec![HostIds::default(); waiting], Vec::new()],
+            ids: vec![0; 256],
+            suspects: vec![SuspectSet::default(); 16],
+            host_ids: vec![0; host_ids],
+            hosts: vec![HostSet::default(); hosts],
+            numbers: Vec::new(),
+        };
+        FullCollar::new(params.clone(), storage).map(|_| ()).map_err(|error| error.name)
     };
     assert_eq!(new(300, 512, 2), Ok(()));
     assert_eq!(new(299, 512, 2), Err("limit"));
@@ -206,9 +214,10 @@ fn storage_that_is_too_small_is_refused() {
 fn state_is_as_the_page_says() {
     let params = CollarHostsParams::default();
     let of = |params: &CollarHostsParams| {
-        let ids = 4 * (params.collar.ids as usize + params.ids_of_hosts());
-        let suspects = params.collar.sets as usize * size_of::<SuspectSet>();
-        (ids, suspects, params.hosts as usize * size_of::<HostSet>())
+        let params = CollarParams::from(params.clone());
+        let ids = 4 * (params.ids as usize + params.ids_of_hosts());
+        let suspects = params.sets as usize * size_of::<SuspectSet>();
+        (ids, suspects, params.sets_of_hosts() * size_of::<HostSet>())
     };
     assert_eq!(of(&params), (3072, 1664, 1920));
     assert_eq!(of(&CollarHostsParams { isolation: SharingHosts::Source, ..params }), (2048, 1664, 1920));
@@ -229,7 +238,7 @@ fn counts_are_made_smaller_unnoticed() {
         .collect();
     let mut link = Bottleneck::new(with(params.clone()), 1);
     link.world.hosts = (0..2).map(|flow| (flow, between(1, 2))).collect();
-    compare(link, &mut CollarHostsModel::new(params), &trace).expect("they agree");
+    compare(link, &mut CollarModel::new(params.into()), &trace).expect("they agree");
 }
 
 fn collar_params() -> impl Strategy<Value = CollarParams> {
@@ -244,6 +253,7 @@ fn collar_params() -> impl Strategy<Value = CollarParams> {
             span: Time::from_ms(span),
             share,
             ecn,
+            ..CollarParams::default()
         },
     )
 }
@@ -281,7 +291,7 @@ fn causes(
     trace: &[Event],
     seed: u64,
 ) -> Result<Vec<DropCause>, String> {
-    compare(link(params, hosts, seed), &mut CollarHostsModel::new(params.clone()), trace)
+    compare(link(params, hosts, seed), &mut CollarModel::new(params.clone().into()), trace)
 }
 
 properties! {
@@ -309,7 +319,7 @@ properties! {
     ) {
         let mut link = mixed(with(params.clone()), seed);
         pairs_of_flows(&mut link);
-        let result = compare(link, &mut CollarHostsModel::new(params), &trace);
+        let result = compare(link, &mut CollarModel::new(params.into()), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
@@ -337,7 +347,7 @@ properties! {
             let step = link.step(event);
             let decision = queue(&link).decision();
             prop_assert!((0.0..=0.5).contains(&decision.root()));
-            for s in [decision.s(), decision.shares().s()] {
+            for s in [decision.s(), decision.sharing().hosts().expect("hosts share").s()] {
                 prop_assert!((1.0 / 16_384.0..=1.0).contains(&s));
             }
             prop_assert!(decision.suspects().all(|(_, bytes)| bytes > 0.0 && bytes.is_finite()));

@@ -197,6 +197,7 @@ fn params() -> impl Strategy<Value = CollarIntegerParams> {
                 span: Time::from_ms(span),
                 share,
                 ecn,
+                ..CollarParams::default()
             })
         },
     )

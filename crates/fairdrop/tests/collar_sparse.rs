@@ -3,7 +3,7 @@
 use fairdrop::DropCause::{Filter, Overflow, Pie};
 use fairdrop::{AnyDiscipline, AnyParams, CollarParams, CollarSparseParams, Meta, ParamValue, Philox, Time};
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
-use fairdrop_reference::collar_sparse::CollarSparseModel;
+use fairdrop_reference::collar::CollarModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
@@ -155,6 +155,7 @@ fn collar_params() -> impl Strategy<Value = CollarParams> {
             span: Time::from_ms(span),
             share,
             ecn,
+            ..CollarParams::default()
         },
     )
 }
@@ -172,7 +173,7 @@ properties! {
     #[test]
     fn collar_sparse_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
         let link = mixed(with(params.clone()), seed);
-        let result = compare(link, &mut CollarSparseModel::new(params), &trace);
+        let result = compare(link, &mut CollarModel::new(params.into()), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
@@ -182,7 +183,7 @@ properties! {
         params in params(), trace in classed_events(20, 300), seed in any::<u64>(),
     ) {
         let link = mixed(with(params.clone()), seed);
-        let result = compare(link, &mut CollarSparseModel::new(params), &trace);
+        let result = compare(link, &mut CollarModel::new(params.into()), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 

@@ -113,6 +113,7 @@ fn collar_params() -> impl Strategy<Value = CollarParams> {
             span: Time::from_ms(span),
             share,
             ecn,
+            ..CollarParams::default()
         },
     )
 }
@@ -129,7 +130,8 @@ fn causes(
     seed: u64,
 ) -> Result<Vec<DropCause>, String> {
     let link = Bottleneck { meta, ..mixed(collarw(params.clone(), by_class), seed) };
-    compare(link, &mut CollarModel::weighted(params.clone(), weights(by_class)), trace)
+    let weights = Some(weights(by_class));
+    compare(link, &mut CollarModel::new(CollarParams { weights, ..params.clone() }), trace)
 }
 
 properties! {

@@ -14,12 +14,14 @@ fn every_discipline_has_its_four_files() {
     for info in CATALOGUE {
         let name = info.name;
         let page = name.replace('_', "-");
+        // A preset has the code and the reference of its discipline.
+        let code = AnyParams::of(name).expect("it is in the catalogue").of_discipline().name();
         for (what, path) in [
             (
                 "its code: the file is called as INFO.name says",
-                format!("crates/fairdrop/src/disciplines/{name}.rs"),
+                format!("crates/fairdrop/src/disciplines/{code}.rs"),
             ),
-            ("its reference, with `pub fn reference`", format!("crates/fairdrop-reference/src/{name}.rs")),
+            ("its reference, with `pub fn reference`", format!("crates/fairdrop-reference/src/{code}.rs")),
             ("its test", format!("crates/fairdrop/tests/{name}.rs")),
             ("its page", format!("docs/reference/disciplines/{page}.md")),
         ] {

@@ -122,7 +122,7 @@ pub extern "C" fn _start() {
     #[cfg(feature = "choke_alone")]
     black_box(of::<<fairdrop::ChokeParams as Registered>::Queue<u32, Pieces>>());
     #[cfg(feature = "collar_alone")]
-    black_box(of::<<fairdrop::CollarParams as Registered>::Queue<u32, Pieces>>());
+    black_box(of::<fairdrop::Collar<u32, Lent<fairdrop::Slot<u32>>, Lent<u32>, Lent<fairdrop::SuspectSet>>>());
     #[cfg(feature = "canary")]
     black_box(canary as *const ());
 }

@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use bursts::{BurstLoad, Rule, choke_params};
 use fairdrop::{
-    AnyDiscipline, CATALOGUE, ChokeBursts, ChokeDecision, Discipline, Heap, RedBursts, RedDecision,
-    for_each_discipline,
+    AnyDiscipline, CATALOGUE, ChokeBursts, ChokeDecision, CollarQueue, Discipline, Heap, RedBursts,
+    RedDecision, for_each_discipline,
 };
 use load::{Load, params};
 use ring::Ring;
@@ -71,10 +71,13 @@ impl Task<'_> {
 }
 
 /// The discipline by itself: everything is known when the loop is compiled.
+#[allow(unreachable_patterns, reason = "the two queues of COLLAR are types of their own")]
 macro_rules! run_by_type {
     ($($discipline:ident $params:ty;)*) => {
         fn run_by_type(task: &Task, queue: AnyDiscipline<u64, Heap>) {
             match queue {
+                AnyDiscipline::Collar(CollarQueue::Plain(queue)) => task.run(queue),
+                AnyDiscipline::Collar(CollarQueue::Full(queue)) => task.run(queue),
                 $(AnyDiscipline::$discipline(queue) => task.run(queue),)*
             }
         }

@@ -45,7 +45,7 @@ pub struct ParamSpec {
     pub unit: &'static str,
     /// Values it takes.
     pub kind: Kind,
-    /// Default, as it would be written in a scenario; empty for another name of a parameter.
+    /// Default, as it would be written in a scenario; empty for a parameter that is left out, and for another name of one.
     pub default: &'static str,
     /// The parameter that this is another name of.
     pub alias: Option<Alias>,

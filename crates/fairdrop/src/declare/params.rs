@@ -46,6 +46,22 @@ macro_rules! numbers {
 
 numbers!(f64 u8 u16 u32);
 
+/// A parameter that may be left out: the default `""` leaves it out, and shows as an empty word.
+impl<P: Parameter> Parameter for Option<P> {
+    const ZERO: Self = None;
+
+    fn read(value: ParamValue<'_>) -> Option<Self> {
+        if value == NOT_GIVEN { Some(None) } else { P::read(value).map(Some) }
+    }
+
+    fn shown(&self) -> ParamValue<'_> {
+        self.as_ref().map_or(NOT_GIVEN, P::shown)
+    }
+}
+
+/// The value of a parameter that is left out.
+const NOT_GIVEN: ParamValue<'static> = ParamValue::Word("");
+
 /// A key.
 impl Parameter for u64 {
     const ZERO: Self = 0;
@@ -107,6 +123,7 @@ impl Parameter for Time {
 /// - Then each parameter: its documentation, which hosts show as well; field and type; the default as a scenario would
 ///   write it, with a space before the unit; the [`Kind`]; `=> "unit"` where the kind does not determine it; the source.
 /// - A parameter without a type has no field: `Registered::set_other` stores it, and `check` checks it.
+/// - A parameter whose type is an `Option` may be left out, and is where its default is `""`.
 /// - Another name of a parameter stands behind it: `drops = candidates + 1, …` sets `candidates` to one less than `drops`.
 /// - Last, in `fields { … }`, fields that no scenario sets: documentation, field, type, default.
 ///
@@ -315,6 +332,7 @@ macro_rules! params {
     (@value $number:tt B) => { $crate::contract::params::ParamValue::Number(f64::from($number)) };
     (@value [$($number:tt),+]) => { $crate::contract::params::ParamValue::Numbers(&[$(f64::from($number)),+]) };
     (@value $value:tt) => { $crate::contract::params::ParamValue::from($value) };
+    (@text "") => { "" };
     (@text $value:tt $($unit:ident)?) => { concat!(stringify!($value) $(, stringify!($unit))?) };
 }
 pub(crate) use params;
@@ -360,7 +378,8 @@ pub(crate) fn check_range(
     name: &'static str,
     value: ParamValue<'_>,
 ) -> Result<(), ParamError> {
-    let Some(spec) = specs.iter().find(|spec| spec.name == name && !spec.kind.accepts(value)) else {
+    let is_valid = |spec: &ParamSpec| value == NOT_GIVEN || spec.kind.accepts(value);
+    let Some(spec) = specs.iter().find(|spec| spec.name == name && !is_valid(spec)) else {
         return Ok(());
     };
     let value = if let ParamValue::Number(number) = value { number } else { f64::NAN };

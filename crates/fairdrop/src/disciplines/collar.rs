@@ -10,25 +10,30 @@
 //! No packet is removed from the queue, and no state of flows is kept beyond the table: [`CollarDecision`] is the whole
 //! discipline except for the packets, for hosts with their own queue.
 //!
+//! Three parameters say whose shares are fair, and who goes first; each may be set alone or with the others. With `weights` a
+//! packet counts its bytes over the weight of its class. With `hosts` a flow's limit is a part of its host's. With `sparse`
+//! flows that send little wait in a FIFO of their own. Where none is set, the queue is [`Collar`], which has neither the state
+//! nor the work of the three; otherwise [`FullCollar`]. The names `collarw`, `collar_hosts` and `collar_sparse` are presets.
+//!
 //! No timer is needed: due updates are carried out, each as of its own time, at the beginning of a call, as in
 //! [PIE](super::pie).
 //!
 //! Source: this project, `docs/background/collar.md`. The frequency of matches as a number of flows: T. Ott, T. Lakshman,
 //! L. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999. The controller: RFC 9332, appendix A.
 
-use super::droptail::fifo_in;
-use super::outcome::{carry_out, count_drop, count_mark, depart, fifo_calls};
-use crate::contract::{
-    Action, Discipline, DisciplineInfo, DropCause, Env, Family, Meta, Packet, ParamError, Stats, Time,
-    require,
-};
-use crate::declare::{Registered, facts, in_storage, params};
-use crate::storage::{LeakyFifo, Slot, Storage};
+use super::chokew::{MAX_CLASSES, Weights};
+use crate::contract::{DisciplineInfo, Family, Packet, ParamError, Time, require};
+use crate::declare::{Registered, Ring, facts, params, ring, take};
+use crate::storage::{LeakyFifo, Memory as Pieces, slots_for};
 pub use decision::CollarDecision;
-pub(super) use estimate::{MatchRate, SMOOTH, moved};
-pub(super) use memory::{BLOCK, Memory, PROBED, matches};
-pub use sharing::{AmongFlows, Compared, Counting, Leaving, Part, PlainBytes, Sharing};
+pub use full::{CollarStorage, FullCollar};
+pub use hosts::{AmongHosts, HostIds, HostSet, SharingHosts};
+pub(super) use memory::{BLOCK, Memory, PROBED};
+pub use presets::{CollarHostsParams, CollarSparseParams, CollarWParams};
+pub use queue::{Collar, CollarQueue};
+pub use sharing::{AmongFlows, AsSet, Sharing};
 pub use suspects::SuspectSet;
+pub use weights::ByClass;
 
 // The build script gives this file by its path, which makes its folder that of the modules below.
 #[path = "collar/controller.rs"]
@@ -37,18 +42,34 @@ mod controller;
 mod decision;
 #[path = "collar/estimate.rs"]
 mod estimate;
+#[path = "collar/full.rs"]
+mod full;
+#[path = "collar/hosts.rs"]
+mod hosts;
 #[path = "collar/memory.rs"]
 mod memory;
+#[path = "collar/presets.rs"]
+mod presets;
+#[path = "collar/queue.rs"]
+mod queue;
 #[path = "collar/sharing.rs"]
 mod sharing;
+#[path = "collar/sparse.rs"]
+mod sparse;
 #[path = "collar/suspects.rs"]
 mod suspects;
+#[path = "collar/weights.rs"]
+mod weights;
 
 const OWN: &str = "chosen here, docs/background/collar.md";
 const PI2: &str = "RFC 9332, A.1";
+/// Default capacity of the FIFO of sparse flows, in packets.
+const SHORT: u32 = 16;
+/// Default number of sets of the table of hosts.
+const HOST_SETS: u32 = 8;
 
 params! {
-    /// Parameters of [`Collar`].
+    /// Parameters of [`Collar`] and [`FullCollar`].
     pub struct CollarParams {
         limit;
         /// Waiting time that the controller aims at, unless one packet of each active flow takes longer.
@@ -64,8 +85,89 @@ params! {
         /// Mark packets that are ECN-capable where others are dropped, except in overload; those of ECT(1) with twice
         /// the root of the probability.
         ecn: bool = true, Switch, "RFC 9332, 2.1 and A.1";
+        /// Weights of the priority classes 0, 1, ...: fair shares of their flows are in proportion. A class that is not
+        /// listed has the lowest weight. Without it all have the same.
+        weights: Option<Weights> = "", Numbers(MAX_CLASSES, 1.0, 1_000_000.0), "Wen, Fang, Sun 2005, II and III";
+        /// Hosts that share the link before their flows do. Without it flows share alone.
+        hosts: Option<SharingHosts> = "", Choice(SharingHosts::WORDS), "Linux, net/sched/sch_cake.c";
+        /// Fraction of the limit below which a suspect is sparse, and goes first. Without it all wait in one FIFO.
+        sparse: Option<f64> = "", Number(0.0, 1.0), OWN;
+        fields {
+            /// Capacity of the FIFO of sparse flows, in packets.
+            most_sparse: u32 = SHORT;
+            /// Number of sets of the table of hosts with several flows, of 8 places each.
+            host_sets: u32 = HOST_SETS;
+        }
     }
 }
+
+impl CollarParams {
+    /// Whether flows share alone, alike, in one FIFO.
+    pub fn is_plain(&self) -> bool {
+        self.weights.is_none() && self.hosts.is_none() && self.sparse.is_none()
+    }
+
+    /// Capacity of the FIFO of sparse flows, in packets.
+    pub fn short(&self) -> u32 {
+        if self.sparse.is_some() { self.most_sparse } else { 0 }
+    }
+
+    /// Ids of hosts that the memory holds: as many as of flows for each end.
+    pub fn ids_of_hosts(&self) -> usize {
+        self.ids as usize * self.hosts.map_or(0, SharingHosts::ends)
+    }
+
+    /// Sets of the table of hosts.
+    pub fn sets_of_hosts(&self) -> usize {
+        self.hosts.map_or(0, |_| self.host_sets as usize)
+    }
+
+    /// Packets whose hosts are kept while they wait: in the FIFO of all flows, and in that of sparse ones.
+    pub fn notes(&self) -> [usize; 2] {
+        self.hosts.map_or([0; 2], |_| [self.limit as usize, self.short() as usize])
+    }
+
+    /// Numbers of the last packets of the long FIFO, where there are two.
+    pub fn numbers(&self) -> usize {
+        self.sparse.map_or(0, |_| sparse::NUMBERS_OF_LONG)
+    }
+
+    /// Checks that none of the parameters is set that only the whole queue has.
+    fn check_plain(&self) -> Result<(), ParamError> {
+        let valid = "left out: only the queue of collar itself has it";
+        require(self.weights.is_none(), "weights", 1.0, valid)?;
+        require(self.hosts.is_none(), "hosts", 1.0, valid)?;
+        require(self.sparse.is_none(), "sparse", self.sparse.unwrap_or_default(), valid)
+    }
+
+    /// An empty queue with all that is set, in storage from `memory`.
+    fn build_full<H, M: Pieces>(self, memory: &mut M) -> Result<FullIn<H, M>, ParamError> {
+        let limit = self.limit;
+        let slots_of_short = if self.sparse.is_some() { slots_for(self.short()) } else { 0 };
+        let [beside_long, beside_short] = self.notes();
+        let storage = CollarStorage {
+            slots: ring(memory, limit)?,
+            short: take(memory, slots_of_short, limit)?,
+            waiting: [take(memory, beside_long, limit)?, take(memory, beside_short, limit)?],
+            ids: take(memory, self.ids as usize, limit)?,
+            suspects: take(memory, self.sets as usize, limit)?,
+            host_ids: take(memory, self.ids_of_hosts(), limit)?,
+            hosts: take(memory, self.sets_of_hosts(), limit)?,
+            numbers: take(memory, self.numbers(), limit)?,
+        };
+        FullCollar::new(self, storage)
+    }
+}
+
+/// [`FullCollar`] in storage from a memory.
+type FullIn<H, M> = FullCollar<
+    H,
+    Ring<H, M>,
+    <M as Pieces>::Of<HostIds>,
+    <M as Pieces>::Of<u32>,
+    <M as Pieces>::Of<SuspectSet>,
+    <M as Pieces>::Of<HostSet>,
+>;
 
 impl Registered for CollarParams {
     const INFO: DisciplineInfo = DisciplineInfo {
@@ -77,100 +179,38 @@ impl Registered for CollarParams {
         report: "Remembers whose packets left recently. Senders found there often are held to a fair share, which \
                  is estimated from the same comparisons; the waiting time is held near a target.",
         family: Family::Flow,
+        alone: &["weights", "hosts", "sparse"],
         source: "this project",
         ..facts::<Self>()
     };
 
-    in_storage!(Collar, |params|
-        ring,
-        ids: u32 = params.ids as usize,
-        suspects: SuspectSet = params.sets as usize,
-    );
+    type Queue<H, M: Pieces> =
+        CollarQueue<H, Ring<H, M>, M::Of<HostIds>, M::Of<u32>, M::Of<SuspectSet>, M::Of<HostSet>>;
+
+    fn build<H, M: Pieces>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        if !self.is_plain() {
+            return self.build_full(memory).map(CollarQueue::Full);
+        }
+        let limit = self.limit;
+        let ids = take(memory, self.ids as usize, limit)?;
+        let suspects = take(memory, self.sets as usize, limit)?;
+        let ring = ring(memory, limit)?;
+        Collar::new(self, ring, ids, suspects).map(CollarQueue::Plain)
+    }
+
+    fn fifo<H, M: Pieces>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        queue.fifo()
+    }
+
+    fn for_each_waiting<H, M: Pieces>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.ids.is_multiple_of(PROBED as u32), "ids", f64::from(self.ids), "a multiple of 128")
     }
-}
 
-/// COLLAR over a FIFO.
-#[derive(Clone, Debug)]
-pub struct Collar<H, S, I, T, C = PlainBytes> {
-    decision: CollarDecision<I, T, C>,
-    fifo: LeakyFifo<H, S>,
-    stats: Stats,
-}
-
-impl<H, S: Storage<Slot<H>>, I: Storage<u32>, T: Storage<SuspectSet>> Collar<H, S, I, T> {
-    /// An empty queue in `slots` (see [`crate::slots_for`]), with its memory in `ids` and its table in `suspects`.
-    ///
-    /// # Errors
-    /// A parameter is out of range, or there is too little storage.
-    pub fn new(params: CollarParams, slots: S, ids: I, suspects: T) -> Result<Self, ParamError> {
-        params.validate()?;
-        let fifo = fifo_in(slots, params.limit)?;
-        Ok(Self::over(fifo, CollarDecision::new(params, ids, suspects)?))
-    }
-}
-
-impl<H, S, I, T, C> Collar<H, S, I, T, C> {
-    /// An empty queue with this decision at its tail.
-    pub(super) fn over(fifo: LeakyFifo<H, S>, decision: CollarDecision<I, T, C>) -> Self {
-        Self { decision, fifo, stats: Stats::default() }
-    }
-
-    /// The waiting packets.
-    pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.fifo
-    }
-
-    /// The decision without the packets.
-    pub fn decision(&self) -> &CollarDecision<I, T, C> {
-        &self.decision
-    }
-}
-
-impl<H, S, I, T, C> Discipline<H> for Collar<H, S, I, T, C>
-where
-    S: Storage<Slot<H>>,
-    I: Storage<u32>,
-    T: Storage<SuspectSet>,
-    C: Counting,
-{
-    #[inline(always)]
-    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        let Self { decision, fifo, stats } = self;
-        // Packets and bytes apart from each other, as in `depart`.
-        stats.arrived.packets += 1;
-        let mut action = decision.arrival(&packet.meta, fifo.len(), env);
-        let len = packet.meta.len;
-        stats.arrived.bytes += u64::from(len);
-        if !matches!(action, Action::Drop(_)) && !fifo.has_room(decision.params.limit) {
-            action = Action::Drop(DropCause::Overflow);
-        }
-        match action {
-            Action::Drop(cause) => count_drop(stats, len, cause),
-            Action::Mark(cause) => count_mark(stats, len, cause),
-            Action::Queue => {}
-        }
-        carry_out(action, packet, fifo, env);
-    }
-
-    #[inline(always)]
-    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = depart(&mut self.fifo, &mut self.stats)?;
-        let wait = env.now().since(packet.enqueued);
-        let Meta { flow, len, .. } = packet.meta;
-        let leaving = Leaving { flow, len, class: C::class_of(&packet.meta), key: () };
-        self.decision.departs(leaving, wait, self.fifo.len(), env);
-        Some(packet)
-    }
-
-    fifo_calls!();
-
-    #[inline]
-    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        see("root", self.decision.root());
-        see("s", self.decision.s());
-        see("widened", self.decision.widened());
+    fn check_shared(&self) -> Result<(), ParamError> {
+        self.check_plain()
     }
 }

@@ -3,13 +3,17 @@
 //! A packet of a suspect is counted and compared with the limit; above it the excess is dropped. The base probability applies
 //! to all, by the square of the count for suspects, by matches in the memory for others. Departures are sampled: a sample is
 //! compared with the memory, which moves `s`, makes its flow a suspect where it matches, and is remembered.
+//!
+//! Weights change what a packet counts; hosts change the part of a fair share that a flow's limit is.
 
 use super::CollarParams;
 use super::controller::{Controller, LOOSEST, MOST_BASE, T_UPDATE, aim_s};
 use super::estimate::{Output, lesser};
+use super::hosts::{AmongHosts, HostIds, OfHost};
 use super::memory::{BLOCK, Memory, PROBED};
-use super::sharing::{AmongFlows, Compared, Counting, Leaving, Part, PlainBytes, Sharing};
+use super::sharing::{AmongFlows, Compared, Part, Sharing};
 use super::suspects::{PLACES, SuspectSet};
+use super::weights::ByClass;
 use crate::contract::{Action, DropCause, Ecn, Env, Meta, ParamError, Stream, Time, require, unit_interval};
 use crate::storage::Storage;
 use crate::storage::flow_table::PlaceHash;
@@ -55,12 +59,10 @@ struct Limits {
 
 /// COLLAR without the packets: its decision on an arrival at the tail of any FIFO, and its estimates from departures.
 ///
-/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` determines the count of a packet, `D` the sharing of
-/// the link.
+/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `D` has the weights of classes and the hosts that share.
 #[derive(Clone, Debug)]
-pub struct CollarDecision<I, T, C = PlainBytes, D = AmongFlows> {
+pub struct CollarDecision<I, T, D = AmongFlows> {
     pub(super) params: CollarParams,
-    counting: C,
     sharing: D,
     hash: PlaceHash,
     memory: Memory<I>,
@@ -73,55 +75,60 @@ pub struct CollarDecision<I, T, C = PlainBytes, D = AmongFlows> {
     limits: Limits,
 }
 
+/// An arrival that has been counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) id: u32,
+    /// The multiple of its limit that its flow has sent; `None` if it is no suspect.
+    pub(super) sent: Option<f64>,
+    /// Its flow's limit, as a part of a fair share.
+    pub(super) part: Part,
+    /// The host that it counts for.
+    host: OfHost,
+}
+
+/// A packet that leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    pub(super) flow: u64,
+    pub(super) len: u32,
+    pub(super) class: u8,
+    pub(super) hosts: HostIds,
+}
+
 impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// Nothing seen yet; updates are at multiples of 16 ms.
     ///
     /// # Errors
-    /// A parameter is out of range, or there is too little storage.
+    /// A parameter is out of range, or there is too little storage; or classes have weights, hosts share, or sparse flows go
+    /// first, for which there is only the whole queue.
     pub fn new(params: CollarParams, ids: I, suspects: T) -> Result<Self, ParamError> {
-        Self::counting(params, PlainBytes, ids, suspects)
-    }
-
-    /// A packet of `len` bytes of `flow` leaves after `wait`, with `waiting` others behind it.
-    #[inline(always)]
-    pub fn departure<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, waiting: u32, env: &mut E) {
-        self.departs(Leaving { flow, len, class: (), key: () }, wait, waiting, env);
-    }
-}
-
-impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, C> {
-    /// As [`CollarDecision::new`], with packets counted by `counting`.
-    ///
-    /// # Errors
-    /// A parameter is out of range, or there is too little storage.
-    pub fn counting(params: CollarParams, counting: C, ids: I, suspects: T) -> Result<Self, ParamError> {
-        Self::sharing(params, counting, AmongFlows, ids, suspects)
+        params.check_plain()?;
+        Self::among(params, AmongFlows, ids, suspects)
     }
 
     /// Decision on a packet that finds `waiting` others.
     #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> Action {
         self.begin(env);
-        self.arrival_of(meta, (), waiting, env)
+        let arrived = self.arrives(meta, HostIds::default());
+        self.judged(&arrived, meta, waiting, env)
     }
 
-    /// Counts an arrival: its id, and for a suspect the multiple of its limit that its flow has sent.
+    /// A packet of `len` bytes of `flow` leaves after `wait`, with `waiting` others behind it.
     #[inline(always)]
-    pub(in super::super) fn arrives<H, E: Env<H>>(&mut self, meta: &Meta, env: &mut E) -> (u32, Option<f64>) {
-        self.begin(env);
-        let id = self.id_of(meta.flow);
-        (id, self.charge(id, meta.len, C::class_of(meta), Part::FAIR))
+    pub fn departure<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, waiting: u32, env: &mut E) {
+        self.departs(Leaving { flow, len, class: 0, hosts: HostIds::default() }, wait, waiting, env);
     }
 }
 
-impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDecision<I, T, C, D> {
-    /// As [`CollarDecision::counting`], with shares of flows given by `sharing`.
+impl<I: Storage<u32>, T: Storage<SuspectSet>, D: Sharing> CollarDecision<I, T, D> {
+    /// As [`CollarDecision::new`], with the weights and the hosts of `sharing`.
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
-    pub fn sharing(
+    pub(super) fn among(
         params: CollarParams,
-        counting: C,
         sharing: D,
         ids: I,
         mut suspects: T,
@@ -145,7 +152,6 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         };
         let hash = PlaceHash::new(1);
         Ok(Self {
-            counting,
             sharing,
             hash,
             memory,
@@ -181,7 +187,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Counted bytes, at the present weight.
     #[inline]
-    pub(in super::super) fn faded(&self, counted: f64) -> f64 {
+    fn faded(&self, counted: f64) -> f64 {
         counted / self.output.scale
     }
 
@@ -196,11 +202,11 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         self.memory.ids()
     }
 
-    /// Whether a flow that is no suspect sends less than half of a fair share, by the memory: it holds at most half as many
-    /// of its ids as of a flow with a fair share, for which at least two are expected.
-    pub(in super::super) fn is_rare(&self, id: u32) -> bool {
+    /// Whether a flow that is no suspect sends less than half of its part of a fair share, by the memory: it holds at most half
+    /// as many of its ids as of a flow that sends that part, for which at least two are expected.
+    pub(super) fn is_rare(&self, id: u32, part: Part) -> bool {
         let ids = self.params.ids as usize;
-        let fair = f64::from(self.memory.filled(0, ids)) * self.output.matched.s;
+        let fair = f64::from(self.memory.filled(0, ids)) * self.output.matched.s * part.times;
         fair >= 2.0 && f64::from(self.memory.hits(0, ids, id)) <= 0.5 * fair
     }
 
@@ -212,57 +218,70 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         all.filter(|(id, _)| *id != 0).map(move |(id, bytes)| (id, bytes / scale))
     }
 
-    /// The sharing rule of the link.
-    pub fn shares(&self) -> &D {
+    /// The weights of classes and the hosts that share.
+    pub fn sharing(&self) -> &D {
         &self.sharing
+    }
+
+    /// The hosts of the table, where hosts share: id, the sum of the squared shares of its flows in its rate, and bytes, faded:
+    /// of its admitted suspects, and of its other flows.
+    pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, [f64; 2])> {
+        let known = self.sharing.hosts().into_iter().flat_map(AmongHosts::table);
+        known.map(|(id, inside, bytes)| (id, inside, bytes.map(|bytes| self.faded(bytes))))
     }
 
     /// Carries out updates that are due before the decision on an arrival.
     #[inline(always)]
-    pub(in super::super) fn begin<H, E: Env<H>>(&mut self, env: &mut E) {
+    pub(super) fn begin<H, E: Env<H>>(&mut self, env: &mut E) {
         self.catch_up(env.now());
         self.hash.ensure_key(|| env.flow_key());
     }
 
-    /// Decision on a packet of this key that finds `waiting` others, after [`Self::begin`].
+    /// Counts an arrival of these hosts, after [`Self::begin`].
     #[inline(always)]
-    pub(in super::super) fn arrival_of<H, E: Env<H>>(
+    pub(super) fn arrives(&mut self, meta: &Meta, hosts: HostIds) -> Arrived {
+        let id = self.id_of(meta.flow);
+        let (part, host) = self.part(hosts);
+        let sent = self.charge(id, meta.len, meta.class, part);
+        if sent.is_none() {
+            self.charge_host(host, meta, false);
+        }
+        Arrived { id, sent, part, host }
+    }
+
+    /// Decision on an arrival that finds `waiting` others.
+    #[inline(always)]
+    pub(super) fn judged<H, E: Env<H>>(
         &mut self,
+        arrived: &Arrived,
         meta: &Meta,
-        key: D::Key,
         waiting: u32,
         env: &mut E,
     ) -> Action {
-        let id = self.id_of(meta.flow);
-        let part = self.sharing.part(key);
-        let sent = self.charge(id, meta.len, C::class_of(meta), part);
-        if sent.is_none() {
-            self.sharing.counts(part.group, self.counted(meta) * self.output.scale, false);
-        }
-        let action = self.judged(id, sent, meta, part, waiting, env);
+        let Arrived { id, sent, part, host } = *arrived;
+        let action = match sent {
+            _ if waiting < 2 => Action::Queue,
+            Some(over) => self.judge_suspect(over, meta, part, waiting, env),
+            None => self.judge_other(id, meta, part, host, waiting, env),
+        };
         if sent.is_some() && !matches!(action, Action::Drop(_)) {
-            self.sharing.counts(part.group, self.counted(meta) * self.output.scale, true);
+            self.charge_host(host, meta, true);
         }
         action
     }
 
-    /// Decision on an arrival that has been counted.
+    /// The part of a fair share that is the limit of a flow of these hosts, and the host that it counts for.
     #[inline(always)]
-    pub(in super::super) fn judged<H, E: Env<H>>(
-        &mut self,
-        id: u32,
-        sent: Option<f64>,
-        meta: &Meta,
-        part: Part<D::Group>,
-        waiting: u32,
-        env: &mut E,
-    ) -> Action {
-        if waiting < 2 {
-            return Action::Queue;
-        }
-        match sent {
-            Some(over) => self.judge_suspect(over, meta, part, waiting, env),
-            None => self.judge_other(id, meta, part, waiting, env),
+    fn part(&self, hosts: HostIds) -> (Part, OfHost) {
+        self.sharing.hosts().map_or((Part::FAIR, OfHost::NOTHING), |among| among.part(hosts))
+    }
+
+    /// A packet counts for its host, where hosts share.
+    #[inline(always)]
+    fn charge_host(&mut self, host: OfHost, meta: &Meta, is_suspect: bool) {
+        let counted = self.counted(meta.len, meta.class) * self.output.scale;
+        if let Some(among) = self.sharing.hosts_mut() {
+            among.counts(host, counted, is_suspect);
         }
     }
 
@@ -273,7 +292,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         &mut self,
         over: f64,
         meta: &Meta,
-        part: Part<D::Group>,
+        part: Part,
         waiting: u32,
         env: &mut E,
     ) -> Action {
@@ -292,7 +311,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         &mut self,
         over: f64,
         meta: &Meta,
-        part: Part<D::Group>,
+        part: Part,
         waiting: u32,
         env: &mut E,
     ) -> Action {
@@ -314,7 +333,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Effect of the base probability on a packet of a suspect.
     #[inline(always)]
-    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: Part<D::Group>, env: &mut E) -> Action {
+    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: Part, env: &mut E) -> Action {
         let (by_share, rest) = self.base_for(meta, part);
         self.toss_base(by_share * over * over + rest, Stream::PieCoin, DropCause::Pie, meta, env)
     }
@@ -326,11 +345,13 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         &self,
         id: u32,
         meta: &Meta,
-        part: Part<D::Group>,
+        part: Part,
+        host: OfHost,
         waiting: u32,
         env: &mut E,
     ) -> Action {
-        let over = self.sharing.over(part.group, self.limits.per_limit, self.limits.phi);
+        let Limits { per_limit, phi, .. } = self.limits;
+        let over = self.sharing.hosts().map_or(0.0, |among| among.over(host, per_limit, phi));
         if over > 1.0 && waiting >= self.limits.spared {
             let excess = excess(over, self.limits.knee, 1.0);
             let action = self.toss(excess, Stream::FilterCoin, DropCause::Filter, false, meta.ecn, env);
@@ -350,14 +371,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// The same for one that was met in the block from `from` on.
     #[inline(never)]
-    fn judge_met<H, E: Env<H>>(
-        &self,
-        id: u32,
-        from: usize,
-        meta: &Meta,
-        part: Part<D::Group>,
-        env: &mut E,
-    ) -> Action {
+    fn judge_met<H, E: Env<H>>(&self, id: u32, from: usize, meta: &Meta, part: Part, env: &mut E) -> Action {
         let found = f64::from(self.memory.hits(from, BLOCK, id)) / f64::from(self.memory.filled(from, BLOCK));
         let draws = self.base_for(meta, part).0 / self.output.matched.s * part.per;
         match self.toss_base(draws * found, Stream::FilterCoin, DropCause::Memory, meta, env) {
@@ -368,20 +382,26 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Decision on a packet by the part of the base probability that is equal for all.
     #[inline(always)]
-    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: Part<D::Group>, env: &mut E) -> Action {
+    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: Part, env: &mut E) -> Action {
         self.toss_base(self.base_for(meta, part).1, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
     /// The count of a packet, in bytes.
     #[inline(always)]
-    fn counted(&self, meta: &Meta) -> f64 {
-        self.counting.count(meta.len, C::class_of(meta)) as f64 * (1.0 / C::BYTE)
+    fn counted(&self, len: u32, class: u8) -> f64 {
+        self.sharing.weights().map_or(f64::from(len), |weights| weights.bytes(len, class))
+    }
+
+    /// Mean counted length of a sample, in bytes.
+    #[inline(always)]
+    fn counted_size(&self) -> f64 {
+        self.sharing.weights().map_or(self.output.size, |weights| weights.size)
     }
 
     /// The base probability for a packet: the part in proportion to its share, and the rest.
     #[inline]
-    fn base_for(&self, meta: &Meta, part: Part<D::Group>) -> (f64, f64) {
-        let by_size = lesser(self.counted(meta) * self.limits.per_size, 1.0);
+    fn base_for(&self, meta: &Meta, part: Part) -> (f64, f64) {
+        let by_size = lesser(self.counted(meta.len, meta.class) * self.limits.per_size, 1.0);
         let probability = self.limits.base * by_size * lesser(part.per, 1.0);
         let by_share = lesser(probability, self.limits.by_share * part.times);
         (by_share, probability - by_share)
@@ -389,16 +409,15 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// A packet leaves after `wait`, with `waiting` others behind it.
     #[inline(always)]
-    pub fn departs<H, E: Env<H>>(
-        &mut self,
-        packet: Leaving<C::Class, D::Key>,
-        wait: Time,
-        waiting: u32,
-        env: &mut E,
-    ) {
+    pub(super) fn departs<H, E: Env<H>>(&mut self, packet: Leaving, wait: Time, waiting: u32, env: &mut E) {
         self.catch_up(env.now());
-        self.output.until -= self.counting.count(packet.len, packet.class);
-        self.counting.leaves(packet.len);
+        self.output.until -= match self.sharing.weights_mut() {
+            Some(weights) => {
+                weights.leaves(packet.len);
+                weights.count(packet.len, packet.class)
+            }
+            None => i64::from(packet.len),
+        };
         if self.output.until <= 0 {
             self.sample(packet, wait, env);
         }
@@ -409,8 +428,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Estimates from a departure sampled at random by bytes, and from those since the last one.
     #[inline(never)]
-    fn sample<H, E: Env<H>>(&mut self, packet: Leaving<C::Class, D::Key>, wait: Time, env: &mut E) {
-        let Leaving { flow, len, class, key } = packet;
+    fn sample<H, E: Env<H>>(&mut self, packet: Leaving, wait: Time, env: &mut E) {
+        let Leaving { flow, len, class, hosts } = packet;
         let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
         let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
@@ -419,19 +438,25 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         let compared = self.memory.filled(from, PROBED);
         let output = &mut self.output;
         let gap = now.since(output.last_sample).ns() as f64;
-        let counted = (output.distance - output.until) as f64 * (1.0 / C::BYTE);
-        let passed = self.counting.sampled(len, class, counted);
+        let distance = (output.distance - output.until) as f64;
+        let (counted, passed) = match self.sharing.weights_mut() {
+            Some(weights) => (distance * ByClass::PER_BYTE, weights.sampled(len, class)),
+            None => (distance, distance),
+        };
         let busy = output.busy;
         output.lengths(f64::from(len), passed, gap);
         (output.delay, output.busy, output.last_sample) = (wait, true, now);
-        self.limits.per_size = 1.0 / self.counting.size(output.size);
+        let size = self.counted_size();
+        self.limits.per_size = 1.0 / size;
+        let output = &mut self.output;
         let elapsed = (gap * self.per_span).min(1.0);
         let room = if busy { passed } else { output.room(passed, gap.min(self.params.span.ns() as f64)) };
-        output.pass(C::counted(room, passed, counted), elapsed, self.limits.per_size);
+        let is_weighted = self.sharing.weights().is_some();
+        let room = if is_weighted && passed > 0.0 { room * (counted / passed) } else { room };
+        output.pass(room, elapsed, self.limits.per_size);
         output.matched.estimate(f64::from(hits), f64::from(compared));
-        let size = self.counting.size(output.size);
         let distance = output.next_sample(counted, size, elapsed * f64::from(self.params.ids), bits as u32);
-        output.distance = C::distance(distance);
+        output.distance = if is_weighted { ByClass::distance(distance) } else { distance as i64 };
         output.until = output.distance;
         let sample = Compared {
             from,
@@ -441,11 +466,16 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             s: self.output.matched.s,
             sent: self.output.sent,
         };
-        self.sharing.compared(key, &sample);
-        if hits > 0 {
-            self.suspect(id, self.sharing.part(key));
+        if let Some(among) = self.sharing.hosts_mut() {
+            among.compared(hosts, &sample);
         }
-        self.sharing.remember(self.memory.remember(id), key);
+        if hits > 0 {
+            self.suspect(id, self.part(hosts).0);
+        }
+        let at = self.memory.remember(id);
+        if let Some(among) = self.sharing.hosts_mut() {
+            among.remember(at, hosts);
+        }
         if self.output.scale >= MOST_SCALE {
             self.rescale();
         }
@@ -461,7 +491,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         for count in bytes.chain([&mut self.output.sent, &mut self.output.scale]) {
             *count /= MOST_SCALE;
         }
-        self.sharing.rescale(1.0 / MOST_SCALE);
+        if let Some(among) = self.sharing.hosts_mut() {
+            among.rescale(1.0 / MOST_SCALE);
+        }
     }
 
     /// Updates what the controller contributes to the test of arrivals.
@@ -562,9 +594,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Counts a packet of a suspect; returns the multiple of its limit that it has sent, unless it is no suspect.
     #[inline]
-    fn charge(&mut self, id: u32, len: u32, class: C::Class, part: Part<D::Group>) -> Option<f64> {
-        let counted = self.counting.count(len, class) as f64 * (1.0 / C::BYTE);
-        let (bytes, per_limit) = (counted * self.output.scale, self.limits.per_limit);
+    fn charge(&mut self, id: u32, len: u32, class: u8, part: Part) -> Option<f64> {
+        let (bytes, per_limit) = (self.counted(len, class) * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
         let at = set.place_of(id)?;
         let charged = set.bytes.get_mut(at)?;
@@ -574,7 +605,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Makes `id` a suspect, if it is none and its set has a free place or one with a lower count.
     #[inline]
-    fn suspect(&mut self, id: u32, part: Part<D::Group>) {
+    fn suspect(&mut self, id: u32, part: Part) {
         let assumed = ASSUMED_SHARES * self.output.matched.s * self.output.sent * part.times;
         let Some(set) = self.set_of(id) else { return };
         if set.place_of(id).is_some() {

@@ -5,7 +5,7 @@ use crate::contract::Time;
 /// The weight of the first value of `s`, in matches.
 const PRIOR_MATCHES: f64 = 16.0;
 /// Weight of a sampled departure in the averages of lengths, service times and the distance of samples.
-pub(in super::super) const SMOOTH: f64 = 1.0 / 16.0;
+pub(super) const SMOOTH: f64 = 1.0 / 16.0;
 /// The least `s`.
 const LEAST_S: f64 = 1.0 / 16_384.0;
 /// The least mean distance of samples, in packets; distances are random, so that flows that take turns are all sampled.
@@ -44,9 +44,9 @@ pub(super) struct Output {
 
 /// Match rate of the comparisons.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct MatchRate {
+pub(super) struct MatchRate {
     /// The lesser of two averages: `quick`, over fewer matches, and `steady`, over more.
-    pub(in super::super) s: f64,
+    pub(super) s: f64,
     quick: f64,
     steady: f64,
     matches: f64,
@@ -54,11 +54,11 @@ pub(in super::super) struct MatchRate {
 
 impl MatchRate {
     /// Nothing compared yet: a single flow.
-    pub(in super::super) const FIRST: Self = Self { s: 1.0, quick: 1.0, steady: 1.0, matches: 0.0 };
+    pub(super) const FIRST: Self = Self { s: 1.0, quick: 1.0, steady: 1.0, matches: 0.0 };
 
     /// Moves towards the fraction of comparisons that matched.
     #[inline(always)]
-    pub(in super::super) fn estimate(&mut self, hits: f64, compared: f64) {
+    pub(super) fn estimate(&mut self, hits: f64, compared: f64) {
         self.matches = (self.matches + hits).min(AVERAGED_SLOWLY_MATCHES - PRIOR_MATCHES);
         let few = lesser(self.matches, AVERAGED_MATCHES - PRIOR_MATCHES);
         self.quick = moved(self.quick, hits, compared, few);
@@ -129,7 +129,7 @@ impl Output {
 
 /// The average `s` of `matches` after `hits` of those `compared`.
 #[inline]
-pub(in super::super) fn moved(s: f64, hits: f64, compared: f64, matches: f64) -> f64 {
+pub(super) fn moved(s: f64, hits: f64, compared: f64, matches: f64) -> f64 {
     let change = (hits - compared * s) / (PRIOR_MATCHES + matches);
     (s + s * change.max(-0.5)).clamp(LEAST_S, 1.0)
 }

@@ -88,7 +88,7 @@ impl<I: Storage<u32>> Memory<I> {
 
 /// Number of `ids` equal to `id`.
 #[inline(never)]
-pub(in super::super) fn matches(ids: &[u32], id: u32) -> u32 {
+pub(super) fn matches(ids: &[u32], id: u32) -> u32 {
     ids.iter().map(|&other| u32::from(other == id)).sum()
 }
 

@@ -1,174 +1,115 @@
-//! What COLLAR counts, and among whom it shares: every byte alike and among flows, unless a form of it says otherwise.
+//! Whose shares are fair: those of flows, in bytes, unless parameters set weights of classes or hosts that share first.
 
-use crate::contract::Meta;
+use super::hosts::{AmongHosts, HostSet};
+use super::weights::ByClass;
+use crate::storage::Storage;
 
-/// The weight of packets: samples are a number of weighted bytes apart, and suspects are held to a fair share of them.
-pub trait Counting {
-    /// Distinction between packets of one length.
-    type Class: Copy;
-    /// The unit of counts, per counted byte.
-    const BYTE: f64;
+/// The weights and the hosts of a decision. The compiler knows that [`AmongFlows`] has neither, and leaves out what they need.
+pub trait Sharing {
+    /// The memory of hosts.
+    type Ids: Storage<u32>;
+    /// The table of hosts.
+    type Hosts: Storage<HostSet>;
 
-    /// The class of a packet.
-    fn class_of(meta: &Meta) -> Self::Class;
+    /// The count of a packet by its class, if classes have weights.
+    fn weights(&self) -> Option<&ByClass>;
 
-    /// The count of a packet of `len` bytes.
-    fn count(&self, len: u32, class: Self::Class) -> i64;
+    /// The same, to change.
+    fn weights_mut(&mut self) -> Option<&mut ByClass>;
 
-    /// The distance to the next sample, converted from bytes.
-    fn distance(bytes: f64) -> i64;
+    /// The shares of hosts, if hosts share before their flows do.
+    fn hosts(&self) -> Option<&AmongHosts<Self::Ids, Self::Hosts>>;
 
-    /// A packet of `len` bytes leaves.
-    fn leaves(&mut self, len: u32);
-
-    /// A packet of `len` bytes is a sample, at which `counted` bytes have left since the last: bytes that have left.
-    fn sampled(&mut self, len: u32, class: Self::Class, counted: f64) -> f64;
-
-    /// Mean counted length of a sample, where `size` is its mean length.
-    fn size(&self, size: f64) -> f64;
-
-    /// The count of `bytes`, where `passed` counted `counted`.
-    fn counted(bytes: f64, passed: f64, counted: f64) -> f64;
+    /// The same, to change.
+    fn hosts_mut(&mut self) -> Option<&mut AmongHosts<Self::Ids, Self::Hosts>>;
 }
 
-/// Every byte counts the same.
+/// Equal shares of all flows, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlainBytes;
+pub struct AmongFlows;
 
-impl Counting for PlainBytes {
-    type Class = ();
-    const BYTE: f64 = 1.0;
-
-    #[inline(always)]
-    fn class_of(_: &Meta) {}
+impl Sharing for AmongFlows {
+    type Ids = [u32; 0];
+    type Hosts = [HostSet; 0];
 
     #[inline(always)]
-    fn count(&self, len: u32, (): ()) -> i64 {
-        i64::from(len)
+    fn weights(&self) -> Option<&ByClass> {
+        None
     }
 
     #[inline(always)]
-    fn distance(bytes: f64) -> i64 {
-        bytes as i64
+    fn weights_mut(&mut self) -> Option<&mut ByClass> {
+        None
     }
 
     #[inline(always)]
-    fn leaves(&mut self, _: u32) {}
-
-    #[inline(always)]
-    fn sampled(&mut self, _: u32, (): (), counted: f64) -> f64 {
-        counted
+    fn hosts(&self) -> Option<&AmongHosts<Self::Ids, Self::Hosts>> {
+        None
     }
 
     #[inline(always)]
-    fn size(&self, size: f64) -> f64 {
-        size
+    fn hosts_mut(&mut self) -> Option<&mut AmongHosts<Self::Ids, Self::Hosts>> {
+        None
+    }
+}
+
+/// The weights and the hosts that the parameters set.
+#[derive(Clone, Debug)]
+pub struct AsSet<I, U> {
+    pub(super) weights: Option<ByClass>,
+    pub(super) hosts: Option<AmongHosts<I, U>>,
+}
+
+impl<I: Storage<u32>, U: Storage<HostSet>> Sharing for AsSet<I, U> {
+    type Ids = I;
+    type Hosts = U;
+
+    #[inline]
+    fn weights(&self) -> Option<&ByClass> {
+        self.weights.as_ref()
     }
 
-    #[inline(always)]
-    fn counted(bytes: f64, _: f64, _: f64) -> f64 {
-        bytes
+    #[inline]
+    fn weights_mut(&mut self) -> Option<&mut ByClass> {
+        self.weights.as_mut()
+    }
+
+    #[inline]
+    fn hosts(&self) -> Option<&AmongHosts<I, U>> {
+        self.hosts.as_ref()
+    }
+
+    #[inline]
+    fn hosts_mut(&mut self) -> Option<&mut AmongHosts<I, U>> {
+        self.hosts.as_mut()
     }
 }
 
 /// A flow's limit, relative to the fair share of all flows.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<P> {
+pub(super) struct Part {
     /// As a multiple of it.
-    pub times: f64,
+    pub(super) times: f64,
     /// Its inverse.
-    pub per: f64,
-    /// The group that it is a part of.
-    pub group: P,
+    pub(super) per: f64,
 }
 
-impl Part<()> {
+impl Part {
     /// A fair share.
-    pub(in super::super) const FAIR: Self = Self { times: 1.0, per: 1.0, group: () };
-}
-
-/// The sharing rule of the link: each flow's part, and what groups of flows share.
-pub trait Sharing {
-    /// Distinction between the packets of one flow and another, beside the flow itself.
-    type Key: Copy;
-    /// A group of flows.
-    type Group: Copy;
-
-    /// The part of flows of this key.
-    fn part(&self, key: Self::Key) -> Part<Self::Group>;
-
-    /// A packet counts for its group: one of a suspect that is admitted, or one of a flow without a place.
-    fn counts(&mut self, group: Self::Group, counted: f64, is_suspect: bool);
-
-    /// Bytes sent by flows of the group without a place, relative to the part of its limit that the suspects leave to them:
-    /// `phi` times it, where `per_limit` is one over the limit of a flow. 0 where flows share alone.
-    fn over(&self, group: Self::Group, per_limit: f64, phi: f64) -> f64;
-
-    /// A departure was compared.
-    fn compared(&mut self, key: Self::Key, sample: &Compared);
-
-    /// A departure takes this place of the memory.
-    fn remember(&mut self, at: usize, key: Self::Key);
-
-    /// All counts are made smaller by this factor.
-    fn rescale(&mut self, factor: f64);
+    pub(super) const FAIR: Self = Self { times: 1.0, per: 1.0 };
 }
 
 /// Result of comparing a sampled departure with the memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Compared {
+pub(super) struct Compared {
     /// The places: the first, and their number.
-    pub(in super::super) from: usize,
-    pub(in super::super) size: usize,
+    pub(super) from: usize,
+    pub(super) size: usize,
     /// Ids in them, and the number of the flow's ids among these.
-    pub(in super::super) ids: u32,
-    pub(in super::super) hits: u32,
+    pub(super) ids: u32,
+    pub(super) hits: u32,
     /// The sum of the squared shares of flows.
-    pub(in super::super) s: f64,
+    pub(super) s: f64,
     /// Bytes that left until now, weighted by their counts.
-    pub(in super::super) sent: f64,
-}
-
-/// Equal limits for all flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AmongFlows;
-
-impl Sharing for AmongFlows {
-    type Key = ();
-    type Group = ();
-
-    #[inline(always)]
-    fn part(&self, (): ()) -> Part<()> {
-        Part::FAIR
-    }
-
-    #[inline(always)]
-    fn counts(&mut self, (): (), _: f64, _: bool) {}
-
-    #[inline(always)]
-    fn over(&self, (): (), _: f64, _: f64) -> f64 {
-        0.0
-    }
-
-    #[inline(always)]
-    fn compared(&mut self, (): (), _: &Compared) {}
-
-    #[inline(always)]
-    fn remember(&mut self, _: usize, (): ()) {}
-
-    #[inline(always)]
-    fn rescale(&mut self, _: f64) {}
-}
-
-/// A packet that leaves.
-#[derive(Clone, Copy, Debug)]
-pub struct Leaving<C, K> {
-    /// Its flow.
-    pub flow: u64,
-    /// Its bytes.
-    pub len: u32,
-    /// Distinction between packets of one length ([`Counting`]).
-    pub class: C,
-    /// Distinction between flows ([`Sharing`]).
-    pub key: K,
+    pub(super) sent: f64,
 }
