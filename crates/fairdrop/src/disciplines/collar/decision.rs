@@ -419,7 +419,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, D: Sharing> CollarDecision<I, T, D
             None => i64::from(packet.len),
         };
         if self.output.until <= 0 {
-            self.sample(packet, wait, env);
+            // In parts: a whole would be put together in memory at every departure.
+            let Leaving { flow, len, class, hosts } = packet;
+            self.sample(flow, len, class, hosts, wait, env);
         }
         if waiting == 0 {
             (self.output.delay, self.output.busy) = (Time::ZERO, false);
@@ -428,8 +430,15 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, D: Sharing> CollarDecision<I, T, D
 
     /// Estimates from a departure sampled at random by bytes, and from those since the last one.
     #[inline(never)]
-    fn sample<H, E: Env<H>>(&mut self, packet: Leaving, wait: Time, env: &mut E) {
-        let Leaving { flow, len, class, hosts } = packet;
+    fn sample<H, E: Env<H>>(
+        &mut self,
+        flow: u64,
+        len: u32,
+        class: u8,
+        hosts: HostIds,
+        wait: Time,
+        env: &mut E,
+    ) {
         let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
         let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
