@@ -28,9 +28,9 @@ fn main() {
             names.push(format!("pub use super::{module}::{preset}Params;\n"));
             lines.push(format!("{preset} $crate::{preset}Params; "));
         }
-        let named =
+        let called =
             presets.lines().filter_map(|line| line.trim().strip_prefix("name: \"")?.strip_suffix("\","));
-        tested.extend(named.map(str::to_owned));
+        tested.extend(called.map(str::to_owned));
         for module in tested {
             let file = home.join(format!("tests/{module}.rs"));
             if file.is_file() {

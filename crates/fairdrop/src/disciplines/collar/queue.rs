@@ -85,6 +85,7 @@ where
 }
 
 /// COLLAR as its parameters ask: what they do not set takes neither storage nor time.
+#[allow(clippy::large_enum_variant, reason = "queues are many bytes, and few")]
 #[derive(Clone, Debug)]
 pub enum CollarQueue<H, S, W, I, T, U> {
     /// Among flows, over one FIFO.
