@@ -22,7 +22,7 @@
 //! L. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999. The controller: RFC 9332, appendix A.
 
 use super::chokew::{MAX_CLASSES, Weights};
-use crate::contract::{DisciplineInfo, Family, Packet, ParamError, Time, require};
+use crate::contract::{Departures, DisciplineInfo, Family, Packet, ParamError, Time, require};
 use crate::declare::{Registered, Ring, facts, params, ring, take};
 use crate::storage::{LeakyFifo, Memory as Pieces, slots_for};
 pub use decision::CollarDecision;
@@ -179,6 +179,8 @@ impl Registered for CollarParams {
         report: "Remembers whose packets left recently. Senders found there often are held to a fair share, which \
                  is estimated from the same comparisons; the waiting time is held near a target.",
         family: Family::Flow,
+        // With `sparse`; without it in order.
+        departures: Departures::InOrderWithinFlows,
         alone: &["weights", "hosts", "sparse"],
         source: "this project",
         ..facts::<Self>()
