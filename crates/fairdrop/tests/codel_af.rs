@@ -50,7 +50,9 @@ fn depart_after(link: &mut Bottleneck, gap: u64) -> usize {
 /// Whether the head is late after `wait` where these packets of 1000 bytes have come at once.
 fn is_late(params: CoDelAfParams, flows: &[u64], wait: u64) -> bool {
     let mut link = blocked(params);
-    flows.iter().for_each(|&flow| drop(link.arrive(flow)));
+    for &flow in flows {
+        link.arrive(flow);
+    }
     depart_after(&mut link, wait);
     count(&link, flows[0]) == 1
 }

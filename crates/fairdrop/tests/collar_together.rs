@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use fairdrop::DropCause::{Filter, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, CATALOGUE, CollarDecision, CollarParams, CollarQueue, FullCollar, Heap,
-    HostIds, HostSet, Hosts, Memory, Meta, ParamValue, Philox, Sharing, SharingHosts, Slot, SuspectSet, Time,
-    Weights,
+    AmongHosts, AnyDiscipline, AnyParams, CATALOGUE, CollarDecision, CollarParams, CollarQueue, FullCollar,
+    Heap, HostIds, HostSet, Hosts, Memory, Meta, ParamValue, Philox, Sharing, SharingHosts, Slot, SuspectSet,
+    Time, Weights,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
 use fairdrop_reference::collar::CollarModel;
@@ -32,8 +32,8 @@ fn full(link: &Bottleneck) -> &Full {
     queue
 }
 
-fn weights(weights: &[f64]) -> Option<Weights> {
-    Some(Weights::new(weights).expect("weights are valid"))
+fn weights(weights: &[f64]) -> Weights {
+    Weights::new(weights).expect("weights are valid")
 }
 
 /// A packet whose class is its flow, modulo 3.
@@ -191,7 +191,7 @@ fn parameters_by_name() {
     assert!(params.set("hosts", ParamValue::Word("dual-srchost")));
     assert!(params.set("sparse", ParamValue::Number(0.5)));
     let expected = CollarParams {
-        weights: weights(&[1.0, 3.0]),
+        weights: Some(weights(&[1.0, 3.0])),
         hosts: Some(SharingHosts::Source),
         sparse: Some(0.5),
         ..CollarParams::default()
@@ -212,7 +212,7 @@ fn parameters_by_name() {
 #[test]
 fn only_the_queue_takes_them() {
     for (name, params) in ["weights", "hosts", "sparse"].into_iter().zip([
-        CollarParams { weights: weights(&[1.0]), ..CollarParams::default() },
+        CollarParams { weights: Some(weights(&[1.0])), ..CollarParams::default() },
         CollarParams { hosts: Some(SharingHosts::Both), ..CollarParams::default() },
         CollarParams { sparse: Some(0.6), ..CollarParams::default() },
     ]) {
@@ -243,7 +243,7 @@ fn params() -> impl Strategy<Value = CollarParams> {
                 sets,
                 share,
                 ecn,
-                weights: by_class.and_then(|by_class| weights(&by_class)),
+                weights: by_class.map(|by_class| weights(&by_class)),
                 hosts,
                 sparse,
                 most_sparse,
@@ -290,7 +290,7 @@ properties! {
         params in params(), weight in 1.0..1e6, trace in classed_events(20, 300),
     ) {
         let plain = CollarParams { weights: None, hosts: None, sparse: None, ..params.clone() };
-        let weights = params.weights.and_then(|_| weights(&[weight; 3]));
+        let weights = params.weights.map(|_| weights(&[weight; 3]));
         let neutral = CollarParams { weights, most_sparse: 0, ..params };
         same(AnyParams::Collar(neutral), AnyParams::Collar(plain), &trace)?;
     }
@@ -301,7 +301,7 @@ properties! {
         params in params(), hosts in hosts(), trace in classed_events(20, 300), seed in any::<u64>(),
     ) {
         let without = CollarParams { weights: None, ..params.clone() };
-        let with = CollarParams { weights: weights(&[3.0; 3]), ..params };
+        let with = CollarParams { weights: Some(weights(&[3.0; 3])), ..params };
         same_links(link(&with, &hosts, seed), link(&without, &hosts, seed), &trace)?;
     }
 
@@ -325,7 +325,7 @@ properties! {
             let queue = full(&link);
             let decision = queue.decision();
             prop_assert!((0.0..=0.5).contains(&decision.root()));
-            let s_of_hosts = decision.sharing().hosts().map(|hosts| hosts.s());
+            let s_of_hosts = decision.sharing().hosts().map(AmongHosts::s);
             for s in [Some(decision.s()), s_of_hosts].into_iter().flatten() {
                 prop_assert!((1.0 / 16_384.0..=1.0).contains(&s));
             }
@@ -370,7 +370,7 @@ fn counts_are_made_smaller_unnoticed() {
     let params = CollarParams {
         limit: 20,
         span: Time::from_ms(1),
-        weights: weights(&[1.0, 3.0]),
+        weights: Some(weights(&[1.0, 3.0])),
         hosts: Some(SharingHosts::Both),
         sparse: Some(0.6),
         ..CollarParams::default()

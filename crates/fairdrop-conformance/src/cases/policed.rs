@@ -164,6 +164,8 @@ fn collar() -> Vec<Case> {
     let of = |name, text| case("collar", name, "this project", text).set(QUICK_COLLAR).limit(60);
     let overload = COLLAR_OVERLOAD;
     let many: Vec<(u64, u32, u8)> = (1..=24).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect();
+    let of_hosts: Vec<(u64, u32, u8)> =
+        (1..=12).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, flow as u8 % 2)).collect();
     vec![
         of(
             "basic",
@@ -184,8 +186,37 @@ fn collar() -> Vec<Case> {
             .ecn(EVERY_ECN)
             .phases(overload),
         of("overflow", "A full buffer drops the arrival.").limit(4),
+        of("together", "Weights, hosts and sparse flows at once.")
+            .set(&[
+                ("collar.weights", "[1, 2]"),
+                ("collar.hosts", "triple-isolate"),
+                ("collar.sparse", "0.6"),
+            ])
+            .flows(&of_hosts)
+            .hosts(&FEW_HOSTS)
+            .phases(overload),
+        of("hosts-sparse", "A flow is sparse by its part of its host's share.")
+            .set(&[("collar.hosts", "dual-srchost"), ("collar.sparse", "0.8")])
+            .flows(&of_hosts)
+            .hosts(&FEW_HOSTS)
+            .lengths(LENGTHS)
+            .phases(overload),
     ]
 }
+
+/// Flows 1 to 8 come from one host, and flows 7 to 10 go to another; others have hosts of their own.
+const FEW_HOSTS: [(u64, u64, u64); 10] = [
+    (1, 100, 1),
+    (2, 100, 2),
+    (3, 100, 3),
+    (4, 100, 4),
+    (5, 100, 5),
+    (6, 100, 6),
+    (7, 100, 200),
+    (8, 100, 200),
+    (9, 9, 200),
+    (10, 10, 200),
+];
 
 fn collarw() -> Vec<Case> {
     let of = |name, text| {
@@ -232,22 +263,18 @@ fn collar_hosts() -> Vec<Case> {
         case("collar_hosts", name, "this project", text).set(QUICK_COLLAR).limit(60).phases(COLLAR_OVERLOAD)
     };
     let flows: Vec<(u64, u32, u8)> = (1..=12).map(|flow| (flow, if flow < 3 { 8 } else { 2 }, 0)).collect();
-    // Flows 1 to 8 come from one host, and flows 7 to 10 go to another; flows 11 and 12 have hosts of their own.
-    let hosts: Vec<(u64, u64, u64)> = (1..=10)
-        .map(|flow| (flow, if flow < 9 { 100 } else { flow }, if flow > 6 { 200 } else { flow }))
-        .collect();
     vec![
         of("basic", "Each flow has its hosts to itself: what COLLAR does.").flows(&flows),
-        of("triple-isolate", "Hosts at both ends: a flow is one of the host that has more.").flows(&flows).hosts(&hosts),
+        of("triple-isolate", "Hosts at both ends: a flow is one of the host that has more.").flows(&flows).hosts(&FEW_HOSTS),
         of("dual-srchost", "Hosts at the source share before their flows do.")
             .set(&[("collar_hosts.isolation", "dual-srchost")])
             .flows(&flows)
-            .hosts(&hosts)
+            .hosts(&FEW_HOSTS)
             .lengths(LENGTHS),
         of("dual-dsthost", "Hosts at the destination do.")
             .set(&[("collar_hosts.isolation", "dual-dsthost")])
             .flows(&flows)
-            .hosts(&hosts)
+            .hosts(&FEW_HOSTS)
             .ecn(EVERY_ECN),
         of("full", "One set of hosts for three at one end and twenty at the other, and one of suspects: who has no place counts for its host.")
             .set(&[("collar_hosts.hosts", "1"), ("collar.sets", "1")])

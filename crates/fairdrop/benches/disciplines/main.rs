@@ -71,9 +71,9 @@ impl Task<'_> {
 }
 
 /// The discipline by itself: everything is known when the loop is compiled.
-#[allow(unreachable_patterns, reason = "the two queues of COLLAR are types of their own")]
 macro_rules! run_by_type {
     ($($discipline:ident $params:ty;)*) => {
+        #[allow(unreachable_patterns, reason = "the two queues of COLLAR are types of their own")]
         fn run_by_type(task: &Task, queue: AnyDiscipline<u64, Heap>) {
             match queue {
                 AnyDiscipline::Collar(CollarQueue::Plain(queue)) => task.run(queue),

@@ -26,7 +26,7 @@ pub struct Meta {
     /// Identity of the flow; compared for equality only. The host chooses what makes a flow.
     pub flow: u64,
     /// Length on the wire, in bytes: at most [`MAX_LEN`]. No loop of a discipline grows with it, but for the
-    /// turns of CAKE with `linux` and of FairPolicer.
+    /// turns of CAKE with `linux` and of `FairPolicer`.
     pub len: u32,
     /// Priority class (DS field); 0 unless the host sets it.
     pub class: u8,
