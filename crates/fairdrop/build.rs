@@ -14,12 +14,14 @@ fn main() {
         println!("cargo::rerun-if-changed={}", home.join("tests").display());
     }
     let (mut modules, mut names, mut lines, mut tests) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut of_presets = Vec::new();
     for module in modules_in(&folder) {
         let path = folder.join(format!("{module}.rs"));
         let text = fs::read_to_string(&path).expect("it was listed");
         modules.push(format!("{}\npub mod {module};\n", path_attribute(&path)));
         let mut tested = vec![module.clone()];
-        if let Some(discipline) = declared(&text).next() {
+        let own = declared(&text).next();
+        if let Some(discipline) = own {
             names.push(format!("pub use super::{module}::{{{discipline}, {discipline}Params}};\n"));
             lines.push(format!("{discipline} $crate::{discipline}Params; "));
         }
@@ -27,6 +29,7 @@ fn main() {
         for preset in declared(&presets) {
             names.push(format!("pub use super::{module}::{preset}Params;\n"));
             lines.push(format!("{preset} $crate::{preset}Params; "));
+            of_presets.push(format!("{preset} {}; ", own.expect("a preset has a discipline")));
         }
         let called =
             presets.lines().filter_map(|line| line.trim().strip_prefix("name: \"")?.strip_suffix("\","));
@@ -42,10 +45,14 @@ fn main() {
         "{}\n/// Every discipline with its parameters.\npub(crate) mod names {{\n{}}}\n\
          /// Calls a macro with a line for each discipline: its type, and that of its parameters.\n\
          #[macro_export]\nmacro_rules! for_each_discipline {{ ($macro:ident) => {{ $macro! {{ {} }} }}; }}\n\
-         pub use for_each_discipline;\n",
+         pub use for_each_discipline;\n\
+         /// Calls a macro with a line for each preset: its type, and that of its discipline.\n\
+         macro_rules! for_each_preset {{ ($macro:ident) => {{ $macro! {{ {} }} }}; }}\n\
+         pub(crate) use for_each_preset;\n",
         modules.concat(),
         names.concat(),
         lines.concat(),
+        of_presets.concat(),
     );
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     for (file, text) in [("disciplines.rs", code), ("tests.rs", tests.concat())] {

@@ -7,7 +7,7 @@ use crate::declare::{ChangeError, ParamTable, Registered, Ring, Warning};
 use crate::storage::{LeakyFifo, Memory};
 use core::fmt;
 
-use crate::disciplines::for_each_discipline;
+use crate::disciplines::{for_each_discipline, for_each_preset};
 
 /// Code common to all disciplines, from one line for each: variant and parameters.
 macro_rules! registry {
@@ -144,6 +144,29 @@ macro_rules! registry {
 
 for_each_discipline!(registry);
 
+macro_rules! presets {
+    ($($preset:ident $discipline:ident;)*) => {
+        impl AnyParams {
+            /// The parameters of the discipline that these are a preset of; these, where they are a discipline's own.
+            ///
+            /// ```
+            /// use fairdrop::AnyParams;
+            /// let preset = AnyParams::of("collar_sparse").expect("in the catalogue");
+            /// assert_eq!(preset.of_discipline().name(), "collar");
+            /// ```
+            #[must_use]
+            pub fn of_discipline(&self) -> Self {
+                match self {
+                    $(Self::$preset(params) => Self::$discipline(params.clone().into()),)*
+                    own => own.clone(),
+                }
+            }
+        }
+    };
+}
+
+for_each_preset!(presets);
+
 /// By family, then by name.
 const fn sorted<const N: usize>(mut all: [DisciplineInfo; N]) -> [DisciplineInfo; N] {
     let mut from = 1;
@@ -206,18 +229,6 @@ impl AnyParams {
     /// Sets the number of packets that may wait, and values that depend on the rate of the link (bit/s).
     pub fn set_link(&mut self, limit: u32, rate_bps: u64) {
         each_params!(self, params => params.set_link(limit, rate_bps));
-    }
-
-    /// The parameters of the discipline that these are a preset of; these, where they are a discipline's own.
-    ///
-    /// ```
-    /// use fairdrop::AnyParams;
-    /// let preset = AnyParams::of("collar_sparse").expect("in the catalogue");
-    /// assert_eq!(preset.of_discipline().name(), "collar");
-    /// ```
-    #[must_use]
-    pub fn of_discipline(&self) -> Self {
-        each_params!(self, params => params.of_discipline()).unwrap_or_else(|| self.clone())
     }
 
     /// Warning to readers of results, if any.

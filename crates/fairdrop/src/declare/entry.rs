@@ -3,7 +3,6 @@
 use crate::contract::{Discipline, DisciplineInfo, Packet, ParamError, ParamSpec, ParamValue, Valid};
 use crate::declare::change::ChangeError;
 use crate::declare::limit::LIMIT;
-use crate::registry::AnyParams;
 use crate::storage::{LeakyFifo, Memory, Slot, slots_for};
 
 /// The interface to every set of parameters made by `params!`, for the registry.
@@ -99,11 +98,6 @@ pub trait Registered: ParamTable {
     /// Names the first that is not.
     fn check_shared(&self) -> Result<(), ParamError> {
         Ok(())
-    }
-
-    /// The same as parameters of the discipline that this is a preset of; `None` where it is a discipline itself.
-    fn of_discipline(&self) -> Option<AnyParams> {
-        None
     }
 
     /// Sets values that depend on the rate of the link (bit/s), in addition to those of the discipline whose parameters it

@@ -4,7 +4,6 @@ use super::{CollarParams, FullIn, OWN, SharingHosts};
 use crate::contract::{Departures, DisciplineInfo, Family, Packet, ParamError};
 use crate::declare::{Registered, Ring, facts, params};
 use crate::disciplines::chokew::{MAX_CLASSES, Weights};
-use crate::registry::AnyParams;
 use crate::storage::{LeakyFifo, Memory};
 
 params! {
@@ -76,10 +75,6 @@ macro_rules! preset_of_collar {
 
         fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
             queue.for_each_waiting(visit);
-        }
-
-        fn of_discipline(&self) -> Option<AnyParams> {
-            Some(AnyParams::Collar(self.clone().into()))
         }
     };
 }
