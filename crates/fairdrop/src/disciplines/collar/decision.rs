@@ -9,9 +9,9 @@
 use super::CollarParams;
 use super::controller::{Controller, LOOSEST, MOST_BASE, T_UPDATE, aim_s};
 use super::estimate::{Output, lesser};
-use super::hosts::{AmongHosts, HostIds, OfHost};
+use super::hosts::{AmongHosts, Compared, HostIds, OfHost, Part};
 use super::memory::{BLOCK, Memory, PROBED};
-use super::sharing::{AmongFlows, Compared, Part, Sharing};
+use super::sharing::{AmongFlows, Sharing};
 use super::suspects::{PLACES, SuspectSet};
 use super::weights::ByClass;
 use crate::contract::{Action, DropCause, Ecn, Env, Meta, ParamError, Stream, Time, require, unit_interval};

@@ -12,7 +12,6 @@
 use super::CollarParams;
 use super::estimate::{MatchRate, moved};
 use super::memory::matches;
-use super::sharing::{Compared, Part};
 use crate::contract::{Hosts, ParamError, require};
 use crate::declare::words;
 use crate::storage::Storage;
@@ -44,6 +43,35 @@ impl SharingHosts {
             Self::Both => 2,
         }
     }
+}
+
+/// A flow's limit, relative to the fair share of all flows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// As a multiple of it.
+    pub(super) times: f64,
+    /// Its inverse.
+    pub(super) per: f64,
+}
+
+impl Part {
+    /// A fair share.
+    pub(super) const FAIR: Self = Self { times: 1.0, per: 1.0 };
+}
+
+/// Result of comparing a sampled departure with the memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared {
+    /// The places: the first, and their number.
+    pub(super) from: usize,
+    pub(super) size: usize,
+    /// Ids in them, and the number of the flow's ids among these.
+    pub(super) ids: u32,
+    pub(super) hits: u32,
+    /// The sum of the squared shares of flows.
+    pub(super) s: f64,
+    /// Bytes that left until now, weighted by their counts.
+    pub(super) sent: f64,
 }
 
 /// The ids of a packet's hosts at the ends that count; 0 for the other.

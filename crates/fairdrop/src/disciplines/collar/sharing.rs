@@ -84,32 +84,3 @@ impl<I: Storage<u32>, U: Storage<HostSet>> Sharing for AsSet<I, U> {
         self.hosts.as_mut()
     }
 }
-
-/// A flow's limit, relative to the fair share of all flows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    /// As a multiple of it.
-    pub(super) times: f64,
-    /// Its inverse.
-    pub(super) per: f64,
-}
-
-impl Part {
-    /// A fair share.
-    pub(super) const FAIR: Self = Self { times: 1.0, per: 1.0 };
-}
-
-/// Result of comparing a sampled departure with the memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Compared {
-    /// The places: the first, and their number.
-    pub(super) from: usize,
-    pub(super) size: usize,
-    /// Ids in them, and the number of the flow's ids among these.
-    pub(super) ids: u32,
-    pub(super) hits: u32,
-    /// The sum of the squared shares of flows.
-    pub(super) s: f64,
-    /// Bytes that left until now, weighted by their counts.
-    pub(super) sent: f64,
-}
