@@ -96,7 +96,8 @@ const OF_PARAMETER: usize = 5;
 /// Texts, each with a NUL behind it.
 struct Texts<const BYTES: usize, const COUNT: usize> {
     bytes: [u8; BYTES],
-    starts: [usize; COUNT],
+    /// Where each begins. Of 32 bits, which saves the C library some kilobytes.
+    starts: [u32; COUNT],
     len: usize,
     count: usize,
 }
@@ -105,7 +106,7 @@ impl<const BYTES: usize, const COUNT: usize> Texts<BYTES, COUNT> {
     /// One more text; where there is no room it is counted only.
     const fn put(mut self, text: &str) -> Self {
         if self.count < COUNT {
-            self.starts[self.count] = self.len;
+            self.starts[self.count] = self.len as u32;
             let mut at = 0;
             while at < text.len() {
                 self.bytes[self.len + at] = text.as_bytes()[at];
@@ -159,7 +160,7 @@ const EMPTY: usize = DropCause::COUNT;
 
 /// Text number `number`.
 fn c_text(number: usize) -> *const c_char {
-    let text = TEXTS.starts.get(number).and_then(|&start| TEXTS.bytes.get(start..));
+    let text = TEXTS.starts.get(number).and_then(|&start| TEXTS.bytes.get(start as usize..));
     text.map_or(ptr::null(), |text| text.as_ptr().cast())
 }
 
