@@ -8,7 +8,7 @@
 //! packet of a bucket is never dropped.
 //!
 //! Source: J. Morton, P. Heist, "Controlled delay approximate fairness AQM", draft-morton-tsvwg-codel-approx-fair-01, 2020,
-//! of which the abstract was read; the rules are those of the authors' program for Linux, `sch_twin_codel_af.c`, without its
+//! abstract only; the rules are those of the authors' program for Linux, `sch_twin_codel_af.c`, without its
 //! queue of sparse flows, its two classes, its shaper and its marks of SCE.
 
 use super::codel::spacing;
