@@ -19,7 +19,7 @@ macro_rules! registry {
         #[derive(Clone, Debug, PartialEq)]
         pub enum AnyParams {
             $(
-                #[doc = concat!("See [`", stringify!($variant), "`](crate::", stringify!($variant), ").")]
+                #[doc = concat!("See [`", stringify!($variant), "Params`](crate::", stringify!($variant), "Params).")]
                 $variant($params),
             )*
         }
@@ -53,7 +53,7 @@ macro_rules! registry {
         /// Any discipline.
         pub enum AnyDiscipline<H, M: Memory> {
             $(
-                #[doc = concat!("See [`", stringify!($variant), "`](crate::", stringify!($variant), ").")]
+                #[doc = concat!("The queue of [`", stringify!($variant), "Params`](crate::", stringify!($variant), "Params).")]
                 $variant(<$params as Registered>::Queue<H, M>),
             )*
         }
