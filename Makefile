@@ -156,11 +156,12 @@ bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulat
 bench-playground: .venv/dev playground ## milliseconds from a slider of the playground to its picture, in headless Chromium
 	$(BIN)/python benches/playground/bench_playground.py
 
-bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see experiments/shares/README.md)
+bench-shares: .venv/installed ffi ## how far flows are from max-min shares, and the tables of it (see experiments/shares/README.md)
 	$(BIN)/python -m experiments.shares.campaign fresh --keep
 	$(BIN)/python -m experiments.shares.campaign crowds --disciplines collar choke dualpi2 fq_codel --keep
 	$(BIN)/python -m experiments.shares.campaign validation --keep
 	$(BIN)/python -m experiments.shares.campaign validation --rivals --seeds 1 --keep
+	$(BIN)/python -m experiments.shares.state
 	cargo build --release --package fairdrop-sim --example ablations
 	$(BIN)/python -m experiments.shares.campaign validation --ablations --seeds 1 --keep
 	$(BIN)/python -m experiments.kin.campaign

@@ -8,6 +8,7 @@ again. See README.md beside this file.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ RIVALS = (
     *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq"),
     *("afq", "ahab", "cebinae", "fair_policer", "fair_policer:fair_policer.depth=1s"),
     *CODEL_AF,
+    *("a2fq", "a2fq:scaled", "afd:scaled", "afq:scaled", "csfq:scaled", "fair_drop:scaled"),
     *("pie", "codel", "dualpi2"),
 )
 #: So do these, which are no disciplines of the library: examples/ablations of fairdrop-sim runs them.
@@ -63,15 +65,63 @@ def fair_share(rate_bps: float, demands: Sequence[float], weights: Sequence[floa
 def measure(task: Task) -> Row:
     """One run."""
     which, load, discipline, seed = task
-    name, _, settings = discipline.partition(":")
-    changes = [f"queue.{setting}" for setting in settings.split("+") if setting]
     key = {"set": which, "load": load.name, "discipline": discipline, "seed": seed}
     if discipline in ABLATIONS:
         return key | judge(load, *ablated(load, discipline, seed))
-    scenario = fairdrop.Scenario(load.toml(), load.name, [f"queue.discipline={name}", f"seed={seed}", *changes])
+    name, settings = settings_of(discipline, load)
+    changes = [f"queue.discipline={name}", f"seed={seed}", *(f"queue.{setting}" for setting in settings)]
+    scenario = fairdrop.Scenario(load.toml(), load.name, changes)
     result = scenario.run(1, threads=1)
     wait = result.queues.rows()[0]["sojourn_p99_s"]
     return key | judge(load, result.flows.rows(), wait, result.runs.rows()[0]["utilisation"])
+
+
+def settings_of(discipline: str, load: Load) -> tuple[str, list[str]]:
+    """Its name, and its parameters with their values on that load."""
+    name, _, written = discipline.partition(":")
+    if written == "scaled":
+        return name, [f"{name}.{parameter}={value}" for parameter, value in SCALED[name](load).items()]
+    return name, [setting for setting in written.split("+") if setting]
+
+
+def _afd(load: Load) -> dict[str, str]:
+    """Ten samples for each flow of a fair share, as many more as is offered beyond the link."""
+    long = [group for group in load.groups if not group.short]
+    offered = sum(group.count * (group.offered_bps or 0.0) for group in long) / load.rate_bps
+    shadow = math.ceil(10 * sum(group.count for group in long) * max(offered, 1.0))
+    return {"shadow": f"{max(shadow, 500)}p", "q_target": f"{max(load.limit // 3, 1)}p"}
+
+
+def _rounds(load: Load) -> dict[str, str]:
+    """32 rounds of a hundredth of the buffer: a flow may have a third of it waiting."""
+    return {"bytes_per_round": f"{_hundredth(load)}B"}
+
+
+def _shared(load: Load) -> dict[str, str]:
+    """That on the load's buffer, with the margin of three rounds that its authors have."""
+    return _rounds(load) | {"buffer": f"{load.limit * load.packet_size}B", "margin": f"{3 * _hundredth(load)}B"}
+
+
+def _hundredth(load: Load) -> int:
+    return max(load.limit * load.packet_size // 100, load.packet_size)
+
+
+def _csfq(load: Load) -> dict[str, str]:
+    """Averages no shorter than the longest round trip."""
+    longest_s = max(load.rtt_s, *(4 * float(str(group.fields.get("access_delay", 0.0))) for group in load.groups))
+    return dict.fromkeys(("k", "k_alpha", "k_c"), f"{max(longest_s, 0.1):g}s")
+
+
+def _fair_drop(load: Load) -> dict[str, str]:
+    """A third of the buffer for all flows together, and two packets for each at least."""
+    flows = sum(group.count for group in load.groups)
+    return {"threshold": f"{max(load.limit * load.packet_size // (3 * flows), 2 * load.packet_size)}B"}
+
+
+#: Rules by which fixed constants of rivals are scaled to a load.
+SCALED: dict[str, Callable[[Load], dict[str, str]]] = {
+    "afd": _afd, "afq": _rounds, "a2fq": _shared, "csfq": _csfq, "fair_drop": _fair_drop,
+}  # fmt: skip
 
 
 def ablated(load: Load, name: str, seed: int) -> tuple[list[Row], float, float]:

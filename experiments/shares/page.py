@@ -16,6 +16,7 @@ from experiments.digests import Row, read
 from experiments.pages import Files, pages_with, table
 from experiments.shares.campaign import ABLATIONS, DIGEST, DISCIPLINES, RIVALS
 from experiments.shares.loads import SETS, Load
+from experiments.shares.state import stored
 
 PAGE = DOCS / "background" / "collar.md"
 # Two-sided 95 % of Student's distribution, by degrees of freedom; with more than these, that of 10 is wide enough.
@@ -156,6 +157,8 @@ def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
     rows = [row for row in rows if row["set"] == "validation" and row["seed"] == first[row["load"]]]
     there = [name for name in disciplines if any(row["discipline"] == name for row in rows)]
     head = [f"{_NAMES[measure]}: {label}" for measure in ("greedy", "tcp") for label in ("median", "worst tenth, from")]
+    bytes_of = stored()
+    is_known = all(name in bytes_of for name in there)
     lines = []
     # From fair to unfair, whichever way.
     unfair = {name: abs(math.log(max(median(_by_load(rows, name, "greedy", False)), 1e-9))) for name in there}
@@ -166,8 +169,9 @@ def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
             for _, of in _parts(more)
         ]
         cells += [_resampled(_by_load(rows, name, measure, True), median) for measure in ("jain_tcp", "wait_p99_ms")]
-        lines.append([_called(name), *cells])
-    return table(["discipline", *head, _NAMES["jain_tcp"], _NAMES["wait_p99_ms"]], lines, 1)
+        lines.append([_called(name), *cells, *([f"{bytes_of[name]:,}"] if is_known else [])])
+    labels = ["discipline", *head, _NAMES["jain_tcp"], _NAMES["wait_p99_ms"], *(["state, bytes"] if is_known else [])]
+    return table(labels, lines, 1)
 
 
 def _called(discipline: str) -> str:
