@@ -1,8 +1,8 @@
 """Runs that the sets of experiments/shares do not have.
 
 Links of 10 Gb/s; how long a slow link takes to settle; TCP Prague over one queue; utilisation where round trips are
-long. Each finished run is a line of a file, written as soon as it ends; what is in that file or in links.csv.xz is not
-run again.
+long; the delay of L4S packets beside a sender that builds their queue. Each finished run is a line of a file, written
+as soon as it ends; what is in that file or in links.csv.xz is not run again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ DIGEST = Path(__file__).with_name("links.csv.xz")
 KEYS = ("table", "load", "discipline", "seed")
 MEASURES = (
     "greedy", "tcp", "jain_tcp", "wait_mean_ms", "utilisation", "first_bps", "second_bps", "first_wait_ms",
-    "second_wait_ms",
+    "second_wait_ms", "first_p99_ms", "first_p999_ms",
 )  # fmt: skip
+#: With DOCSIS queue protection.
+PROTECTED = "dualpi2:dualpi2.protection=true"
 #: Windows of settling, and the length of each. A fair share of 101 flows is 1.2 packets/s at 1 Mb/s.
 WINDOW_S, WINDOWS = 2.5, 16
 
@@ -87,10 +89,21 @@ def trips() -> Iterator[Load]:
         yield Load(name, rate, rtt_ms / 1e3, 2000, (tcp(flows, "sack"),), duration_s=120.0, warm_up_s=20.0)
 
 
+def builders() -> Iterator[Load]:
+    """Voice on that path in L4S packets, beside an unresponsive sender of L4S packets, TCP Prague and CUBIC."""
+    voice = udp(1, 1e5, name="voice", packet_size=200, l4s=True)
+    prague, cubic = tcp(1, "prague", "l4s", max_window=10_000), tcp(1, "cubic", "other", era="linux", max_window=10_000)
+    for rate_bps in (2e6, 8e6, 1.6e7, 4e7):
+        flood = udp(1, rate_bps, l4s=True)
+        yield Load(f"{rate_bps / 1e6:g} Mb/s", 2e7, 0.011, 1000, (voice, flood, prague, cubic), 1500, 40.0, 15.0)
+
+
 def measure(task: Task) -> Row:
     """One run."""
     table, load, discipline, seed = task
-    scenario = fairdrop.Scenario(load.toml(), load.name, [f"queue.discipline={discipline}", f"seed={seed}"])
+    name, _, setting = discipline.partition(":")
+    changes = [f"queue.discipline={name}", f"seed={seed}", *([f"queue.{setting}"] if setting else [])]
+    scenario = fairdrop.Scenario(load.toml(), load.name, changes)
     run = scenario.run(1, threads=1).document["runs"][0]
     queue = run["queues"][0]
     judged = judge(load, run["flows"], queue["sojourn_s"]["p99"], run["utilisation"])
@@ -100,11 +113,14 @@ def measure(task: Task) -> Row:
     for place, group, waits in zip(("first", "second"), run["groups"], queue["groups"], strict=False):
         row |= {f"{place}_bps": group["throughput_bps"] / group["flows"]}
         row |= {f"{place}_wait_ms": 1e3 * waits["sojourn_s"]["mean"]}
+    first = queue["groups"][0]["sojourn_s"]
+    row |= {"first_p99_ms": 1e3 * first["p99"], "first_p999_ms": 1e3 * first["p999"]}
     return row
 
 
 TABLES = {
     "l4s": Table(l4s, ("collar", "dualpi2"), 5),
+    "builders": Table(builders, ("dualpi2", PROTECTED), 5),
     "trips": Table(trips, ("collar", "dualpi2", "fq_codel"), 5),
     "settling": Table(settling, ("collar", "fq_codel"), 20),
     "fast": Table(fast, ("collar", "fq_codel"), 5),

@@ -1,4 +1,4 @@
-"""Tables of docs/background/collar.md and collar-theory.md from links.csv.xz."""
+"""Tables of docs/background/collar.md, collar-theory.md and the page of DualPI2 from links.csv.xz."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import random
 from collections.abc import Callable, Sequence
 from statistics import mean
 
+from experiments import DOCS
 from experiments.digests import Row, read
-from experiments.links.campaign import DIGEST, TABLES, WINDOW_S, WINDOWS, fast, l4s, trips, window_name
+from experiments.links.campaign import (
+    DIGEST,
+    TABLES,
+    WINDOW_S,
+    WINDOWS,
+    builders,
+    fast,
+    l4s,
+    trips,
+    window_name,
+)
 from experiments.pages import Files, pages_with, table
 from experiments.shares.page import PAGE, rounded
 
+DUALPI2 = DOCS / "reference" / "disciplines" / "dualpi2.md"
 #: Windows of the mean that decides when a link has settled, and the most that it may be.
 MEAN_OF, SETTLED = 4, 1.3
 
@@ -18,7 +30,7 @@ MEAN_OF, SETTLED = 4, 1.3
 def files() -> Files:
     rows = read(DIGEST)
     tables = {name: written([row for row in rows if row["table"] == name]) for name, written in WRITTEN.items()}
-    yield from pages_with("links", tables, PAGE, PAGE.with_name("collar-theory.md"))
+    yield from pages_with("links", tables, PAGE, PAGE.with_name("collar-theory.md"), DUALPI2)
 
 
 def of_fast(rows: Sequence[Row]) -> str:
@@ -74,6 +86,21 @@ def of_l4s(rows: Sequence[Row]) -> str:
     return table(head, lines, 2)
 
 
+def of_builders(rows: Sequence[Row]) -> str:
+    """Waits of voice, and rates, without and with protection."""
+    asked = (("first_p99_ms", 1.0), ("first_p999_ms", 1.0), ("second_bps", 1e6), ("first_bps", 1e3))
+    labels = ("99th percentile, ms", "99.9th percentile, ms", "UDP has, Mb/s", "voice has, kb/s")
+    lines = []
+    for load in builders():
+        cells = []
+        for name, unit in asked:
+            for discipline in TABLES["builders"].disciplines:
+                cells.append(rounded([value / unit for value in values(rows, load.name, discipline, name)]))
+        lines.append([load.name, *cells])
+    head = [f"{label}: {which}" for label in labels for which in ("without", "with")]
+    return table(["L4S UDP sends", *head], lines, 1)
+
+
 def of_trips(rows: Sequence[Row]) -> str:
     """Utilisation and mean wait."""
     names = {"collar": "COLLAR", "dualpi2": "PI2", "fq_codel": "FQ-CoDel"}
@@ -96,6 +123,7 @@ def values(rows: Sequence[Row], load: str, discipline: str, name: str) -> list[f
 
 WRITTEN: dict[str, Callable[[Sequence[Row]], str]] = {
     "l4s": of_l4s,
+    "builders": of_builders,
     "trips": of_trips,
     "settling": of_settling,
     "fast": of_fast,
