@@ -5,9 +5,9 @@ BIN := .venv/bin
 # Modules are compiled by every processor, and not the tests that packages bring; what is no Python 3 is passed over.
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
-# The tests of a file share what they set up. One process more than two processors, since some tests wait; in the order of
+# The tests of a file share what they set up. Two processes for each of two processors, since some tests wait; in the order of
 # tests/python/conftest.py, the slow ones first.
-PYTEST := --numprocesses 3 --dist loadfile --no-loadscope-reorder
+PYTEST := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 # Always of the same packages: for others cargo would choose other features of their dependencies, and compile all again.
 PACKAGES := --workspace --exclude fairdrop-py
 CARGO_TEST := cargo test $(PACKAGES)
@@ -240,7 +240,7 @@ playground: .tools-checked ## build/site/playground: the simulator in a web page
 site: .venv/site ## build/site: all pages, the interfaces of Python and Rust, figures and the playground, static files for any server
 	$(BIN)/python site/build.py
 
-test-site: site ## the site and the playground in a real browser: links lead somewhere, numbers are the native ones (six minutes)
+test-site: site ## the site and the playground in a real browser: links lead somewhere, numbers are the native ones (five minutes)
 	$(BIN)/python -m pytest tests/site
 
 schema: .venv/installed ## build/schema/scenario.json: the JSON Schema of a scenario
@@ -251,7 +251,7 @@ schema: .venv/installed ## build/schema/scenario.json: the JSON Schema of a scen
 ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
 
-rtl-check: .venv/rtl ffi ## the cores of rtl/: conformance vectors on two simulators, 10^5 random packets each beside the library (six minutes)
+rtl-check: .venv/rtl ffi ## the cores of rtl/: conformance vectors on two simulators, 10^5 random packets each beside the library (five minutes)
 	$(BIN)/python rtl/test/check.py
 
 p4: .tools-checked ## compiles the P4 programs, if there is a compiler; one must be refused
