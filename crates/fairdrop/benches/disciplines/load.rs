@@ -84,6 +84,7 @@ pub fn params(name: &str, limit: u32) -> AnyParams {
         params.set_link(2 * limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
     }
     let limit = f64::from(limit);
+    let bytes = limit * f64::from(LENGTH);
     // A discipline has some of these, and `set` passes over the others.
     for (owner, parameter, value) in [
         ("red", "min_th", limit * 0.5),
@@ -96,6 +97,11 @@ pub fn params(name: &str, limit: u32) -> AnyParams {
         ("codel", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("pie", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("dualpi2", "target", 1.25 * DELAY_NS as f64 * 1e-9),
+        // It weights waits by parts of the backlog, which vary from flow to flow.
+        ("codel_af", "target", 2.5 * DELAY_NS as f64 * 1e-9),
+        // One FIFO may hold what is free of the buffer, and a flow 32 rounds.
+        ("a2fq", "buffer", 2.0 * bytes),
+        ("a2fq", "bytes_per_round", (bytes / 100.0).clamp(2048.0, 1e6)),
     ] {
         params.set(owner, parameter, ParamValue::Number(value));
     }
