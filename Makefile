@@ -183,7 +183,7 @@ validate: .venv/installed ## the simulator beside exact results, ns-2 and the RF
 ns2-modules: ## CHOKe, CHOKeW and WARD as modules of Debian's ns-2 (half a minute; g++, libotcl1-dev, libtclcl1-dev, tcl8.6-dev)
 	@$(PYTHON) -m experiments.validation.ns2_modules.build
 
-ns2-disciplines: .venv/installed ns2-modules ## those beside ours, arrival by arrival, and values at the papers' settings (a quarter of an hour; Debian's ns2)
+ns2-disciplines: .venv/installed ns2-modules ## those beside ours, arrival by arrival, and values at the papers' settings (half an hour; Debian's ns2)
 	$(BIN)/python -m experiments.validation.ns2_disciplines
 	$(BIN)/python -m experiments.validation.ns2_values
 	$(BIN)/python -m experiments.pages validation

@@ -148,15 +148,21 @@ def peers(found: list[Findings]) -> list[str]:
         points = [point for point in one.document["published"] if point["measured"]]
         shown = sum(bool(beside(one.definition.name, point, one.document["main"])) for point in points)
         numbers += shown
+        schemes = {scheme.name for scheme in one.definition.schemes}
         if points:
-            kind = beside_one if shown else alone if one.definition.simulation else computed
+            simulated = any((point["scheme"] or one.document["main"]) in schemes for point in points)
+            kind = beside_one if shown else alone if simulated else computed
             kind.append(one.definition.name)
+    without = (
+        f"{', '.join(alone)} have none: their numbers are of set-ups that were run neither there nor live. "
+        if alone
+        else "Every id with a simulated number is among them. "
+    )
     text = (
         f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`; "
         "CHOKe and WARD as modules of ours, `make ns2-disciplines`) or "
         "hosts of Linux, with the kernel's Reno (`make fidelity`: figures 3 and 5 of the CHOKe paper, live), gave in "
-        f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, in "
-        f"set-ups that were run neither there nor live. {', '.join(computed)} are models and queues without a network."
+        f"the same set-up. {without}{', '.join(computed)} are models and queues without a network."
     )
     return ["## Beside ns-2 and Linux", "", paragraph(text), ""]
 

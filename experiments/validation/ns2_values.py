@@ -7,16 +7,18 @@ run once more with ns-2's.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.digests import as_csv, store
+from experiments.digests import as_csv, read, store
 from experiments.validation.beside_ns2 import SCRIPT, installed
 from experiments.validation.ns2_modules.build import MODULE
 from experiments.validation.packet_by_packet import ACCESS_BPS, PACKET_BYTES
@@ -24,6 +26,7 @@ from fairdrop import Scenario
 from fairdrop.estimate import estimate
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.define.papers import scenario_text
+from fairdrop.reproduce.measure.runs import link_throughput
 
 VALUES = Path(__file__).with_name("ns2_values.csv.xz")
 TIES = Path(__file__).with_name("ns2_ties.csv.xz")
@@ -35,10 +38,16 @@ SENDERS_2005 = (
     "windowInit_ 2 windowInitOption_ 1 tcpTick_ 0.01 rtxcur_init_ 3 maxrto_ 64 rfc2988_ 1 singledup_ 1 syn_ true "
     "delay_growth_ true precisionReduce_ 0 ecn_ 0 timestamps_ 0"
 )
+# `ns2-1998`, as dumbbell.tcl has them by default.
+SENDERS_1998 = (
+    "windowInit_ 1 windowInitOption_ 1 tcpTick_ 0.1 rtxcur_init_ 6 maxrto_ 64 rfc2988_ 0 singledup_ 0 syn_ false "
+    "delay_growth_ false precisionReduce_ 0 timerfix_ 0 ecn_ 0 timestamps_ 0"
+)
 SIDES = ("ns-2", "fairdrop", "fairdrop, ns-2's senders")
 
-#: Values of a run by measure.
+#: Values of a run by measure, and how they come from the rates of flows by group, in bit/s.
 Run = dict[str, float]
+Measured = Callable[[list[list[float]]], Run]
 Flow = Mapping[str, Any]
 Words = dict[str, Any]
 
@@ -54,13 +63,13 @@ class Setup(NamedTuple):
     paper: str
     base: str
     settings: tuple[str, ...]
-    measured: Callable[[list[list[float]]], Run]
+    measured: Measured
     seconds: float
     # Settings with which senders here are ns-2's, where those of the set-up are not.
     as_ns2: tuple[str, ...] = ()
 
 
-def udp_and_tcp(rate_kbps: float) -> Callable[[list[list[float]]], Run]:
+def udp_and_tcp(rate_kbps: float) -> Measured:
     """Throughput of UDP and of TCP in kb/s, and how much of what UDP sends is lost, in per cent."""
 
     def measured(groups: list[list[float]]) -> Run:
@@ -72,6 +81,37 @@ def udp_and_tcp(rate_kbps: float) -> Callable[[list[list[float]]], Run]:
 
 def index(groups: list[list[float]]) -> Run:
     return {"index": 100 * (jain_index([rate for group in groups for rate in group]) or 0.0)}
+
+
+def each(*names: str) -> Measured:
+    """Mean throughput of a flow of each group in kb/s."""
+
+    def measured(groups: list[list[float]]) -> Run:
+        return {name: sum(group) / len(group) / 1e3 for name, group in zip(names, groups, strict=True)}
+
+    return measured
+
+
+def several_udp(*rates_kbps: int) -> Measured:
+    """That of TCP and of each UDP flow in kb/s, and how much of what each of those sends is lost, in per cent."""
+
+    def measured(groups: list[list[float]]) -> Run:
+        found = each("tcp_each", *(f"udp{rate}" for rate in rates_kbps))(groups)
+        return found | {f"drop{rate}": 100 * (1 - found[f"udp{rate}"] / rate) for rate in rates_kbps}
+
+    return measured
+
+
+def sizes(groups: list[list[float]]) -> Run:
+    """TCP together, and the two UDP flows, in kb/s."""
+    tcp, large, small = (sum(group) / 1e3 for group in groups)
+    return {"tcp_total": tcp, "large": large, "small": small}
+
+
+def head(groups: list[list[float]]) -> Run:
+    """Part of what leaves that is UDP's, which is how often it stands at the head."""
+    tcp, udp = (sum(group) for group in groups)
+    return {"head": udp / (tcp + udp)}
 
 
 def classes(groups: list[list[float]]) -> Run:
@@ -111,8 +151,8 @@ def ward(
     return Setup(name, scheme, at, PRINTED, options, "ward", base, here, measured, 240, as_ns2)
 
 
-def mix(scheme: str, vegas: int) -> Setup:
-    """A column of table 3. Twenty flows of one kind are two groups of ten."""
+def mix(scheme: str, vegas: int, buffer: int = 0) -> Setup:
+    """A column of table 3, or a cell of table 2, which has a buffer. Twenty flows of one kind are two groups of ten."""
     reno = 20 - vegas
     name = f"{vegas}-{reno}"
     first, second = ("vegas", vegas), ("reno", reno)
@@ -126,7 +166,55 @@ def mix(scheme: str, vegas: int) -> Setup:
     ]
     pair = (("first", first), ("second", second))
     as_ns2 = tuple(f"groups.{place}.ns2_vegas=true" for place, (kind, _) in pair if kind == "vegas")
+    if buffer:
+        here = ("queue.red.min_th=20p", "queue.red.max_th=40p", *settings)
+        found = in_dumbbell("ward-table2", {"mix": name, "buffer": buffer}, buffer, groups, "mixes", index, *here)
+        return found._replace(as_ns2=as_ns2)
     return ward("ward-table3", scheme, {"mix": name}, 120, groups, *settings, as_ns2=as_ns2)
+
+
+def in_dumbbell(
+    name: str, at: dict[str, Any], limit: int, groups: str, base: str, measured: Measured, *settings: str
+) -> Setup:
+    """WARD in another dumbbell of its paper."""
+    options = {"queue": "WARD", "limit": limit, "groups": groups, "senders": SENDERS_2005}
+    return Setup(name, "ward", at, PRINTED, options, "ward", base, (f"queue.limit={limit}p", *settings), measured, 240)
+
+
+def rising(*rates_kbps: int) -> Setup:
+    """A case of table 1: each UDP flow takes the place of a TCP flow but for one."""
+    tcp, count = 33 - len(rates_kbps), len(rates_kbps)
+    groups = " ".join([f"{{Reno {tcp}}}", *(f"{{CBR 1 {rate}e3}}" for rate in rates_kbps)])
+    return in_dumbbell("ward-table1", {"case": f"{count} UDP"}, 200, groups, f"udp-{count}", several_udp(*rates_kbps))
+
+
+def round_trips(case: int) -> Setup:
+    """A case of figure 6: ten flows each with 20 ms, 40 ms and so on."""
+    times = range(20, 20 * (case + 2), 20)
+    groups = " ".join(f"{{Reno 10 0 {(ms - 2) / 4:g}ms}}" for ms in times)
+    measured = each(*(f"rtt{ms}" for ms in times))
+    return in_dumbbell("ward-fig6", {"case": str(case)}, 200, groups, f"rtt-{case}", measured)
+
+
+def chopping() -> Setup:
+    """Figure 5 of the second paper: packets of 400 and of 800 B."""
+    options = {
+        "queue": "CHOKe", "limit": 300, "window": 300, "min_rto": 0.2, "senders": SENDERS_1998,
+        "groups": "{Reno 15 0 1ms 400} {CBR 1 1e6 1ms 800} {CBR 1 1e6 1ms 400}",
+        "settings": words({"thresh_": 30, "maxthresh_": 60, "count_matches_": 0}),
+    }  # fmt: skip
+    return Setup("micro-fig5", "choke", {}, PRINTED, options, "micro", "sizes", (), sizes, 240)
+
+
+def positions(ratio: float) -> Setup:
+    """Figure 6 of the third paper: early drops are independent of each other there."""
+    options = {
+        "queue": "CHOKe", "limit": 1000, "window": 1000, "access": "100mb", "senders": SENDERS_2005,
+        "groups": f"{{Newreno 32 0 24.5ms}} {{CBR 1 {ratio}e6 24.5ms}}",
+        "settings": words({"thresh_": 20, "maxthresh_": 520, "max_p_": 0.5, "independent_": 1, "count_matches_": 0}),
+    }  # fmt: skip
+    here = (f"groups.udp.rate={ratio}mbit",)
+    return Setup("under-fig6", "choke", {"ratio": ratio}, PRINTED, options, "under", "base", here, head, 240)
 
 
 def chokew(flows: int) -> Setup:
@@ -161,6 +249,22 @@ SETUPS = (
         ward("ward-fig5", "ward", {"rate": rate}, 200, f"{{Reno 32}} {{CBR 1 {rate}e3}}", f"groups.udp.rate={rate}kbit")
         for rate in (1000, 5000, 10000)
     ),
+    in_dumbbell(
+        "ward-fig3",
+        {},
+        132,
+        "{Reno 32} {CBR 1 2e6}",
+        "base",
+        udp_and_tcp(2000),
+        "queue.red.min_th=66p",
+        "queue.red.max_th=132p",
+    ),
+    rising(2000, 1000),
+    rising(2000, 1000, 100, 30),
+    *(mix("ward", vegas, buffer) for vegas in MIXES for buffer in range(60, 130, 10)),
+    *(round_trips(case) for case in (1, 2, 3)),
+    chopping(),
+    positions(0.1),
     *(mix(scheme, vegas) for scheme in ("choke", "ward") for vegas in MIXES),
     *(chokew(flows) for flows in (40, 80, 120, 160, 200, 240, 280)),
 )
@@ -188,7 +292,7 @@ def theirs(command: str, setup: Setup, seed: int) -> Run:
     else:
         flows, rows = report, [flow["group"] for flow in report]
     counted = "acked" if setup.id.startswith("chokew") else "bytes"
-    rates: list[list[float]] = [[], []]
+    rates: list[list[float]] = [[] for _ in set(rows)]
     for group, flow in zip(rows, flows, strict=True):
         rates[group].append(flow[counted] * 8 / setup.seconds)
     return setup.measured(rates)
@@ -215,6 +319,98 @@ def summed(values: list[float]) -> dict[str, Any]:
     found = estimate(values)
     assert found is not None
     return {"mean": f"{found.mean:.6g}", "half": f"{found.half or 0.0:.3g}", "runs": found.n}
+
+
+MATCHES, EARLY = ("match_arriving", "match_queued"), ("red_early", "red_forced")
+#: Flows of the CHOKe paper's dumbbell are numbered from 1, UDP last; the time from which their drops count.
+UDP_ID, COUNTED_FROM_S = 33, 60.0
+
+
+def causes(command: str) -> list[dict[str, Any]]:
+    """Which part of UDP's drops in figure 3 are matches, and of TCP's RED's, in per cent."""
+    setup = choke("choke-fig3", "choke", 2000, 1, {})._replace(id="choke-c1")
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda seed: parted(*logged(command, setup, seed)), SEED_RANGE))
+    scenario = Scenario(scenario_text(setup.paper, setup.base), f"{setup.base}.toml", setup.settings)
+    mine = []
+    for run in scenario.run(seeds=SEEDS, threads=2).document["runs"]:
+        of_group = {group["name"]: group["drops"] for group in run["groups"]}
+        mine.append(parted(of_group["tcp"], of_group["udp"]))
+    return [*row(setup, SIDES[0], found), *row(setup, SIDES[1], mine)]
+
+
+def parted(tcp: Mapping[str, int], udp: Mapping[str, int]) -> Run:
+    """Of drops by cause."""
+    of_udp, of_tcp = (sum(drops[cause] for cause in wanted) for drops, wanted in ((udp, MATCHES), (tcp, EARLY)))
+    return {"udp_matched": 100 * of_udp / sum(udp.values()), "tcp_red": 100 * of_tcp / sum(tcp.values())}
+
+
+def logged(command: str, setup: Setup, seed: int) -> tuple[Counter[str], Counter[str]]:
+    """Drops of TCP and of UDP by cause in ns-2, from its log of arrivals."""
+    drops: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        in_ns2(command, setup.script, {"module": MODULE, **setup.options, "log": log.name}, seed)
+        for line in Path(log.name).read_text(encoding="utf-8").splitlines():
+            time, flow, _, outcome, *discarded = line.split()
+            if outcome != "queued" and float(time) >= COUNTED_FROM_S:
+                of_flow = drops[int(flow) == UDP_ID]
+                of_flow[outcome] += 1
+                of_flow["match_queued"] += len(discarded)
+    return drops
+
+
+CHAIN = Path(__file__).with_name("chain.tcl")
+#: Groups of table 1 of the CHOKe paper: name, kind, flows, and the router at which they leave.
+CHAIN_GROUPS = (("early", "Reno", 5, 3), ("middle", "Reno", 10, 4), ("late", "Reno", 10, 5), ("udp", "CBR", 1, 5))
+CHAIN_UDP_KBPS = 2000
+
+
+def chain(command: str) -> list[dict[str, Any]]:
+    """Table 1 of the CHOKe paper: throughput at the two congested links, and losses there."""
+    groups = " ".join(f"{{{kind} {count} {router}}}" for _, kind, count, router in CHAIN_GROUPS)
+    options: Words = {
+        "module": MODULE, "groups": groups, "senders": SENDERS_1998,
+        "settings": words({"thresh_": 30, "maxthresh_": 60, "count_matches_": 0}),
+    }  # fmt: skip
+    setup = Setup("choke-table1", "choke", {}, CHAIN, options, "choke", "chain", (), index, 240)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda seed: chained(command, setup, seed), SEED_RANGE))
+    result = Scenario(scenario_text("choke", "chain"), "chain.toml").run(seeds=SEEDS, threads=2)
+    mine = []
+    for run in result.document["runs"]:
+        names = [name for name, *_ in CHAIN_GROUPS]
+        at_links = [{name: link_throughput(run, link, name) / 1e3 for name in names} for link in ("R2-R3", "R3-R4")]
+        mine.append(lost(*at_links))
+    return [*row(setup, SIDES[0], found), *row(setup, SIDES[1], mine)]
+
+
+def chained(command: str, setup: Setup, seed: int) -> Run:
+    """In ns-2. What leaves the first congested link arrives at the second, or has left the network."""
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        sent, _ = in_ns2(command, setup.script, {**setup.options, "log": log.name}, seed)
+        arrived: Counter[int] = Counter()
+        for line in Path(log.name).read_text(encoding="utf-8").splitlines():
+            time, flow, *_ = line.split()
+            arrived[int(flow)] += float(time) >= COUNTED_FROM_S
+    first, second, flow = {}, {}, 0
+    for name, _, count, router in CHAIN_GROUPS:
+        flows = range(flow + 1, flow + count + 1)
+        second[name] = sum(sent[number - 1] for number in flows) * 8e-3 / setup.seconds
+        first[name] = sum(arrived[number] for number in flows) * 8 / setup.seconds if router > 3 else second[name]
+        flow += count
+    return lost(first, second)
+
+
+def lost(first: Run, second: Run) -> Run:
+    """From the kb/s of groups after each congested link."""
+    flows = {name: count for name, _, count, _ in CHAIN_GROUPS}
+    each_first = {f"{name}_first": first[name] / flows[name] for name in flows}
+    each_second = {f"{name}_second": second[name] / flows[name] for name in ("middle", "late")}
+    return each_first | each_second | {
+        "udp_end": second["udp"], "first_loss": 100 * (1 - first["udp"] / CHAIN_UDP_KBPS),
+        "second_loss": 100 * (1 - second["udp"] / first["udp"]),
+        "tcp_second_loss": 100 * (1 - second["late"] / first["late"]),
+    }  # fmt: skip
 
 
 # The papers' sizes, at which packets of two flows come in one nanosecond, and others: bytes, and hosts' links in bit/s.
@@ -281,12 +477,22 @@ def ranged(values: list[int]) -> dict[str, Any]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", default=[], metavar="ID", help="these ids; stored values of others stay")
+    only = parser.parse_args().only
     command = installed()
     if command is None or not MODULE.exists():
         sys.exit("ns2_values: needs ns-2 (Debian's package ns2) and `make ns2-modules`")
-    store(TIES, as_csv(ties(command)))
-    rows: list[dict[str, Any]] = []
+    if not only:
+        store(TIES, as_csv(ties(command)))
+    rows: list[dict[str, Any]] = [row for row in read(VALUES) if only and row["id"] not in only]
+    for name, made in (("choke-c1", causes), ("choke-table1", chain)):
+        if not only or name in only:
+            rows += made(command)
+            store(VALUES, as_csv(rows))
     for setup in SETUPS:
+        if only and setup.id not in only:
+            continue
         with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(lambda seed, s=setup: theirs(command, s, seed), SEED_RANGE))
         new = [*row(setup, SIDES[0], found), *row(setup, SIDES[1], ours(setup))]

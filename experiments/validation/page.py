@@ -11,6 +11,7 @@ from typing import Any
 from experiments import DOCS
 from experiments.digests import Row, read
 from experiments.pages import Files, pages_with, paragraph, table
+from experiments.validation.peers import main_scheme
 from fairdrop.reproduce.definitions import definition
 from fairdrop.wording.numbers import digits
 
@@ -21,8 +22,9 @@ ARRIVALS, VALUES, TIES = (FOLDER / f"ns2_{name}.csv.xz" for name in ("arrivals",
 PARAMETERS = {
     "CHOKe": {
         "thresh_": "red.min_th", "maxthresh_": "red.max_th", "max_p_": "red.max_p", "q_weight_": "red.w_q",
-        "gentle_": "red.gentle", "wait_": "red.wait", "candidates_": "choke.candidates",
-        "replacement_": "choke.replacement", "count_matches_": "choke.count_on_match",
+        "gentle_": "red.gentle", "wait_": "red.wait", "independent_": "red.independent",
+        "candidates_": "choke.candidates", "replacement_": "choke.replacement",
+        "count_matches_": "choke.count_on_match",
     },
     "CHOKeW": {
         "l_th_": "chokew.l_th", "l_minus_": "chokew.l_minus", "l_plus_": "chokew.l_plus", "p_plus_": "chokew.p_plus",
@@ -41,10 +43,28 @@ SHOWN = {
     ("choke-fig3", "udp"): "UDP, kb/s",
     ("choke-fig5", "udp"): "UDP, kb/s",
     ("choke-fig5", "drop"): "UDP lost, %",
+    ("choke-c1", "udp_matched"): "UDP's drops that are matches, %",
+    ("choke-c1", "tcp_red"): "TCP's drops that are RED's, %",
+    ("choke-table1", "first_loss"): "UDP lost at R2-R3, %",
+    ("choke-table1", "second_loss"): "UDP lost at R3-R4, %",
+    ("choke-table1", "tcp_second_loss"): "TCP lost at R3-R4, %",
+    ("choke-table1", "udp_end"): "UDP after R3-R4, kb/s",
+    ("micro-fig5", "large"): "UDP in packets of 800 B, kb/s",
+    ("micro-fig5", "small"): "UDP in packets of 400 B, kb/s",
+    ("under-fig6", "head"): "part of the packets at the head that are UDP's",
     ("choke-fig9", "tcp"): "TCP beside five UDP flows, kb/s",
     ("choke-fig10", "tcp"): "TCP beside five UDP flows, kb/s",
+    ("ward-fig3", "drop"): "UDP lost, %",
     ("ward-fig4", "udp"): "UDP, kb/s",
     ("ward-fig5", "udp"): "UDP, kb/s",
+    ("ward-fig6", "rtt20"): "flows with 20 ms, kb/s each",
+    ("ward-fig6", "rtt40"): "flows with 40 ms, kb/s each",
+    ("ward-fig6", "rtt60"): "flows with 60 ms, kb/s each",
+    ("ward-fig6", "rtt80"): "flows with 80 ms, kb/s each",
+    ("ward-table1", "udp2000"): "UDP at 2000 kb/s, kb/s",
+    ("ward-table1", "udp1000"): "UDP at 1000 kb/s, kb/s",
+    ("ward-table1", "udp100"): "UDP at 100 kb/s, kb/s",
+    ("ward-table1", "udp30"): "UDP at 30 kb/s, kb/s",
     ("ward-table3", "index"): "Jain's index, %",
     ("chokew-fig5", "low"): "goodput of weight 1, kb/s",
     ("chokew-fig5", "high"): "goodput of weight 2, kb/s",
@@ -140,7 +160,8 @@ def values(rows: Sequence[Row]) -> str:
 
 
 def spelt(axis: str, value: Any) -> str:
-    return {"rate": f"{value} kb/s", "flows": f"{value} flows", "mix": f"{value} Vegas-Reno"}[axis]
+    units = {"rate": "kb/s", "flows": "flows", "mix": "Vegas-Reno", "ratio": "of the link", "buffer": "packets"}
+    return f"case {value}" if axis == "case" else f"{value} {units[axis]}"
 
 
 def interval(row: Row | None) -> str:
@@ -150,7 +171,7 @@ def interval(row: Row | None) -> str:
 def printed(name: str, measure: str, scheme: str, at: dict[str, Any]) -> str:
     """What the paper prints there, as far as it does."""
     for point in definition(name).published:
-        if (point.measure, point.scheme, point.at) == (measure, scheme, at):
+        if (point.measure, point.scheme or main_scheme(name), point.at) == (measure, scheme, at):
             sign = {"=": "", ">=": "at least ", "<=": "at most "}[point.relation]
             return f"{sign}{digits(point.value)}" + (" (derived)" if point.source == "derived" else "")
     return ""

@@ -40,6 +40,11 @@ FIGURE_3 = (
     ("choke-fig4", "udp_flow", "udp_goodput"),
 )  # fmt: skip
 SCHEMES = {"choke-1": "choke", "red": "red", "droptail": "droptail"}
+#: Other places of a value: an id and its measure, where else it is printed, and at what.
+SAME: dict[tuple[str, str], tuple[tuple[str, str, dict[str, Any]], ...]] = {
+    ("choke-fig5", "drop"): (("choke-c3", "udp_drop", {}),),
+    ("ward-fig3", "udp"): (("ward-fig3", "udp_flow", {"flow": 33}),),
+}
 COMMAND = "python -m experiments.validation.peers"
 MODULES_COMMAND = "make ns2-disciplines"
 PRINTED = Path(__file__).with_name("printed.tcl")
@@ -89,13 +94,19 @@ def modules() -> list[dict[str, Any]]:
     """What ns-2 has with our modules where a paper prints a number."""
     found = []
     for run in read(VALUES):
+        shown = {name: run[name] for name in ("mean", "half", "runs")}
         at = json.loads(run["at"])
-        printed_at = [(one.measure, one.scheme, one.at) for one in definition(run["id"]).published]
-        if run["side"] == "ns-2" and (run["measure"], run["scheme"], at) in printed_at:
-            place = {name: run[name] for name in ("id", "measure", "scheme", "at")}
-            shown = {name: run[name] for name in ("mean", "half", "runs")}
-            found.append({**place, "peer": "ns-2", **shown, "command": MODULES_COMMAND})
+        for name, measure, more in ((run["id"], run["measure"], {}), *SAME.get((run["id"], run["measure"]), ())):
+            printed_at = [(one.measure, one.scheme or main_scheme(name), one.at) for one in definition(name).published]
+            if run["side"] == "ns-2" and (measure, run["scheme"], at | more) in printed_at:
+                place = {"id": name, "measure": measure, "scheme": run["scheme"], "at": json.dumps(at | more)}
+                found.append({**place, "peer": "ns-2", **shown, "command": MODULES_COMMAND})
     return found
+
+
+def main_scheme(name: str) -> str:
+    """That of a printed value that names none."""
+    return definition(name).schemes[0].name
 
 
 def dumbbell(command: str) -> list[dict[str, Any]]:

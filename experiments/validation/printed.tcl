@@ -4,14 +4,15 @@
 #   ns printed.tcl -queue red -limit 200 -red {100 200 0.1} -groups {{Reno 32} {CBR 1 2e6}} -seed 1
 #
 # TCP is as ns-2 2.35 has it by default, but for what is set below and by -senders, names and values. Rates are in bit/s, times in seconds, queues in
-# packets. RIO judges by -red what is OUT, and by -in what is IN: all flows but those of the first group, which have the
+# packets. A group is {KIND COUNT RATE DELAY SIZE}: RATE is that of CBR, DELAY that of each of its four access links (1ms where it is left out), SIZE
+# that of its packets (1000). RIO judges by -red what is OUT, and by -in what is IN: all flows but those of the first group, which have the
 # higher priority as well. One JSON line is printed: bytes that left the network per flow, and bytes acknowledged, while
 # it was measured.
 
 array set cfg {
     -queue red  -limit 200  -red {100 200 0.1}  -in {150 250 0.01}  -gentle 0  -groups {}
     -module {}  -settings {}  -senders {}
-    -window 500  -min_rto 1  -duration 300  -warm_up 60  -seed 1
+    -access 10mb  -window 500  -min_rto 1  -duration 300  -warm_up 60  -seed 1
 }
 foreach {name value} $argv {
     if {![info exists cfg($name)]} { puts stderr "printed.tcl: no option $name: [array names cfg]"; exit 2 }
@@ -56,9 +57,9 @@ set left [$ns node]
 set right [$ns node]
 
 # ns-2's DropTail holds one packet less than its limit.
-proc link {from to rate kind limit} {
+proc link {from to rate kind limit {delay 1ms}} {
     global ns
-    $ns simplex-link $from $to $rate 1ms $kind
+    $ns simplex-link $from $to $rate $delay $kind
     $ns queue-limit $from $to [expr {$limit + ($kind eq "DropTail")}]
 }
 
@@ -72,17 +73,18 @@ if {$cfg(-module) ne ""} {
 link $left $right 1mb $kinds($cfg(-queue)) $cfg(-limit)
 link $right $left 1mb DropTail 1000
 
-proc agents {kind rate} {
+proc agents {kind rate size} {
     if {$kind eq "CBR"} {
         set source [new Agent/UDP]
-        $source set packetSize_ 1000
+        $source set packetSize_ $size
         set application [new Application/Traffic/CBR]
-        $application set packetSize_ 1000
+        $application set packetSize_ $size
         $application set rate_ $rate
         $application attach-agent $source
         return [list $source [new Agent/Null] $application]
     }
     set source [new Agent/TCP/$kind]
+    $source set packetSize_ $size
     set application [new Application/FTP]
     $application attach-agent $source
     return [list $source [new Agent/TCPSink[expr {$kind eq "Sack1" ? "/Sack1" : ""}]] $application]
@@ -90,13 +92,13 @@ proc agents {kind rate} {
 
 set flows {}
 foreach group $cfg(-groups) {
-    foreach {kind count rate} $group {}
+    foreach {kind count rate delay size} [concat $group [lrange {0 1ms 1000} [expr {[llength $group] - 2}] end]] {}
     set number [llength [lsort -unique $flows]]
     for {set i 0} {$i < $count} {incr i} {
-        foreach {source sink application} [agents $kind $rate] {}
+        foreach {source sink application} [agents $kind $rate $size] {}
         set near [$ns node]
         set far [$ns node]
-        foreach {from to} [list $near $left $left $near $right $far $far $right] { link $from $to 10mb DropTail 1000 }
+        foreach {from to} [list $near $left $left $near $right $far $far $right] { link $from $to $cfg(-access) DropTail 1000 $delay }
         $ns attach-agent $near $source
         $ns attach-agent $far $sink
         $ns connect $source $sink

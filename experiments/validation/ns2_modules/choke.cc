@@ -21,6 +21,7 @@ public:
 		bind("packets_per_s_", &set_.packets_per_s);
 		bind_bool("gentle_", &set_.gentle);
 		bind_bool("wait_", &set_.wait);
+		bind_bool("independent_", &set_.independent);
 		bind("candidates_", &candidates_);
 		bind("regions_", &regions_);
 		bind_bool("replacement_", &replacement_);

@@ -5,7 +5,7 @@ foreach kind {CHOKe CHOKeW WARD} {
     Queue/$kind set seed_ 0
 }
 foreach {name value} {
-    thresh_ 100  maxthresh_ 200  max_p_ 0.1  q_weight_ 0.002  packets_per_s_ 125.0  gentle_ 0  wait_ 0
+    thresh_ 100  maxthresh_ 200  max_p_ 0.1  q_weight_ 0.002  packets_per_s_ 125.0  gentle_ 0  wait_ 0  independent_ 0
     candidates_ 1  regions_ 0  replacement_ 0  count_matches_ 0
 } {
     Queue/CHOKe set $name $value

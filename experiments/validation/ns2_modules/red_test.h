@@ -15,7 +15,7 @@ namespace fairdrop {
 // Thresholds are in packets, `packets_per_s` is the link's rate in packets of mean size.
 struct RedSettings {
 	double thresh, maxthresh, max_p, weight, packets_per_s;
-	int gentle, wait;
+	int gentle, wait, independent;
 };
 
 class RedTest {
@@ -79,6 +79,8 @@ private:
 	}
 
 	double spaced(double p) const {
+		if (set_.independent)
+			return p;
 		const double progress = count_ * p;
 		const double from = set_.wait ? 1.0 : 0.0;
 		if (progress < from)
