@@ -87,9 +87,9 @@ def of_l4s(rows: Sequence[Row]) -> str:
 
 
 def of_builders(rows: Sequence[Row]) -> str:
-    """Waits of voice, and rates, without and with protection."""
-    asked = (("first_p99_ms", 1.0), ("first_p999_ms", 1.0), ("second_bps", 1e6), ("first_bps", 1e3))
-    labels = ("99th percentile, ms", "99.9th percentile, ms", "UDP has, Mb/s", "voice has, kb/s")
+    """Percentiles of voice's wait, and UDP's rate, without and with protection."""
+    asked = (("first_p99_ms", 1.0), ("first_p999_ms", 1.0), ("second_bps", 1e6))
+    labels = ("99 %, ms", "99.9 %, ms", "UDP has, Mb/s")
     lines = []
     for load in builders():
         cells = []
@@ -97,7 +97,7 @@ def of_builders(rows: Sequence[Row]) -> str:
             for discipline in TABLES["builders"].disciplines:
                 cells.append(rounded([value / unit for value in values(rows, load.name, discipline, name)]))
         lines.append([load.name, *cells])
-    head = [f"{label}: {which}" for label in labels for which in ("without", "with")]
+    head = [name for label in labels for name in (label, "with")]
     return table(["L4S UDP sends", *head], lines, 1)
 
 
