@@ -10,6 +10,8 @@ import pytest
 import fairdrop
 from experiments.kernel_loads import campaign, page
 from experiments.kernel_loads.campaign import KERNEL, LOADS, PROGRAMS, Load, Part, Store
+from experiments.kernel_shares import campaign as shares
+from experiments.kernel_shares.leak import leaked, timeouts
 
 FIRST = LOADS[0][0]
 PART = Part((FIRST,), "choke", 2, 5, 12)
@@ -118,3 +120,36 @@ def test_a_load_in_words():
     assert page.worded(Load(1500, 4, 100, 50)) == "1.5 Mb/s, 4 TCP, 100 ms, UDP 0.05 Mb/s"
     assert str(Load(1500, 4, 100, 50)) == "1500:4:100:50"
     assert Path(campaign.DIGEST).exists()
+
+
+TRACE = """
+ flows-1 [000] ..s2. 18.652215: timeout: (tcp_enter_loss+0x4/0x3a0) sk=0xa
+ flows-1 [000] ..s2. 18.652219: mark: (tcp_mark_skb_lost+0x4/0xa0) sk=0xa state=146
+ flows-1 [000] ..s2. 18.652225: look: (tcp_rack_skb_timeout+0x4/0x50) sk=0xa retrans_out=2
+ flows-1 [000] ..s2. 18.652231: mark: (tcp_mark_skb_lost+0x4/0xa0) sk=0xa state=150
+ flows-1 [000] ..s2. 18.652237: look: (tcp_rack_skb_timeout+0x4/0x50) sk=0xa retrans_out=1
+ flows-1 [000] ..s2. 18.652243: mark: (tcp_mark_skb_lost+0x4/0xa0) sk=0xa state=0
+ flows-1 [000] ..s2. 19.652215: timeout: (tcp_enter_loss+0x4/0x3a0) sk=0xa
+ flows-1 [000] ..s2. 19.652219: mark: (tcp_mark_skb_lost+0x4/0xa0) sk=0xa state=4
+ flows-1 [000] ..s2. 19.652225: look: (tcp_rack_skb_timeout+0x4/0x50) sk=0xa retrans_out=1
+ flows-1 [000] ..s2. 19.652231: mark: (tcp_mark_skb_lost+0x4/0xa0) sk=0xa state=1
+ flows-1 [000] ..s2. 19.700000: mark: (tcp_mark_skb_lost+0x4/0xa0) sk=0xb state=0
+"""
+
+
+def test_a_leak_shows_in_the_probes():
+    first, second = timeouts(TRACE.splitlines())
+    assert first == ("0xa", [146, 150, 0], [2, 1]) and leaked(*first[1:]) == 0, "the first segment keeps its mark"
+    assert second == ("0xa", [4, 1], [1]) and leaked(*second[1:]) == 1, "counted, and no segment is marked"
+    assert leaked([4], []) is None
+
+
+def test_a_leak_leaves_more_to_the_timer():
+    text = shares.scenario(shares.Task("linux", "fq_codel", 1000, 1)).replace('duration = "140s"', 'duration = "90s"')
+    found = {}
+    for switch in ("true", "false"):
+        result = fairdrop.Scenario(text.replace("retrans_leak = true", f"retrans_leak = {switch}"), "kernel", []).run(1)
+        [tcp, udp] = result.groups.rows()
+        found[switch] = tcp["timeouts"], tcp["fast_retransmits"], udp["throughput_bps"]
+    (timeouts_with, fast_with, udp_with), (timeouts_without, fast_without, udp_without) = found.values()
+    assert timeouts_with > 1.3 * timeouts_without and fast_with < 0.6 * fast_without and udp_with < 0.8 * udp_without

@@ -9,8 +9,9 @@ use serde_json::{Value as Json, json};
 
 /// Transports that the kernel has.
 const TRANSPORTS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "prague"];
-/// The switches, on by default except for the timer wheel.
-const SWITCHES: [&str; 7] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack", "timer_wheel"];
+/// The switches, on by default except for the last two.
+const SWITCHES: [&str; 8] =
+    ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack", "timer_wheel", "retrans_leak"];
 /// Fields without effect here.
 const WITHOUT_EFFECT: [&str; 13] = [
     "limited_transmit",
@@ -45,6 +46,13 @@ pub struct LinuxConfig {
     pub quick_ack: bool,
     /// Timers fire at the ticks of the kernel's timer wheel.
     pub timer_wheel: bool,
+    /// Retransmissions that are not in flight stay counted after an undone timeout, as in the kernel (`retrans_out`).
+    #[serde(skip_serializing_if = "is_off")]
+    pub retrans_leak: bool,
+}
+
+fn is_off(switch: &bool) -> bool {
+    !switch
 }
 
 impl Family for LinuxConfig {
@@ -64,6 +72,7 @@ impl Family for LinuxConfig {
     field("frto", "", SWITCH, Some(""), "With linux: new data after a timeout shows whether it was spurious; then nothing more is sent again, and the window is as before.").cited("RFC 5682"),
     field("timestamps", "", SWITCH, Some(""), "With linux: retransmissions measure the round trip as well, and show whether they were needed; if not, the window is as before.").cited("RFC 7323; RFC 4015"),
     field("timer_wheel", "", SWITCH, Some("false"), "With linux: timers fire when the kernel's timer wheel comes to them, with a tick of 4 ms.").cited("Linux, kernel/time/timer.c"),
+    field("retrans_leak", "", SWITCH, Some("false"), "With linux: a retransmission whose timeout was undone stays counted as in flight once it times out again, as in the kernel.").cited("Linux, tcp_mark_skb_lost"),
     field("quick_ack", "", SWITCH, Some(""), "With linux: ACKs are not delayed at the beginning, after silence, and after copies.").cited("Linux, tcp_enter_quickack_mode"),
     ];
 
@@ -106,6 +115,7 @@ impl Family for LinuxConfig {
             timestamps: on("timestamps"),
             quick_ack: on("quick_ack"),
             timer_wheel: section.switch("timer_wheel").unwrap_or(false),
+            retrans_leak: section.switch("retrans_leak").unwrap_or(false),
         })
     }
 

@@ -58,7 +58,7 @@ struct Parts {
 
 impl TcpSender<LinuxConfig> for Sender {
     fn new(config: &Config<LinuxConfig>, boot: f64, control: Control) -> Self {
-        Self(Box::new(Parts { tcp: Connection::new(config, boot, control), linux: Linux::new(config.rates) }))
+        Self(Box::new(Parts { tcp: Connection::new(config, boot, control), linux: Linux::new(config) }))
     }
 
     #[inline]

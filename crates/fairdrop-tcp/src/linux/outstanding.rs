@@ -55,6 +55,9 @@ pub struct Outstanding {
     pub losses: u64,
     /// Losses not yet reported to the control, if it receives them.
     pub found: Option<Vec<u32>>,
+    /// Flags and counters are the kernel's where these contradict each other
+    /// ([`retrans_leak`](super::config::LinuxConfig::retrans_leak)).
+    pub leaks: bool,
 }
 
 impl Default for Outstanding {
@@ -70,6 +73,7 @@ impl Default for Outstanding {
             hint: 0,
             losses: 0,
             found: None,
+            leaks: false,
         }
     }
 }
@@ -167,7 +171,8 @@ impl Outstanding {
 
     /// A lost segment is sent again.
     pub fn send_again(&mut self, number: u32, now: Time) {
-        self.again += u32::from(!self.at(number).again);
+        // The kernel counts a retransmission twice that was in flight and not lost before (`tcp_retransmit_skb`).
+        self.again += u32::from(self.leaks || !self.at(number).again);
         self.at_mut(number).again = true;
         self.probe(number, now);
     }
@@ -183,15 +188,21 @@ impl Outstanding {
 
     /// A segment counts as lost (`tcp_mark_skb_lost`), or its retransmission does.
     pub fn lose(&mut self, number: u32) {
-        self.unlist(number);
+        let leaks = self.leaks;
+        if !leaks {
+            self.unlist(number);
+        }
         let segment = self.at_mut(number);
         let (was_lost, was_again) = (segment.lost, segment.again);
-        (segment.lost, segment.again) = (true, false);
         if was_lost && !was_again {
             return;
         }
+        // Of a retransmission whose segment does not count as lost any more the kernel keeps the flag.
+        let is_over = was_again && (was_lost || !leaks);
+        segment.lost = true;
+        segment.again &= !is_over;
         self.lost += u32::from(!was_lost);
-        self.again -= u32::from(was_again);
+        self.again -= u32::from(is_over);
         self.losses += 1;
         if let Some(found) = &mut self.found {
             found.push(number);
@@ -231,7 +242,7 @@ impl Outstanding {
             segment = self.reported.first_gap(segment);
             let gap_end = self.reported.end_of_gap(segment).unwrap_or(end).min(end);
             for number in segment..gap_end {
-                each(self.arrive(number, false));
+                each(self.arrive(number, false, false));
             }
             if segment < gap_end {
                 self.reported.insert(segment, gap_end);
@@ -245,18 +256,22 @@ impl Outstanding {
         while self.una < una && !self.segments.is_empty() {
             let number = self.una;
             let known = self.reported.has(number);
-            each(self.arrive(number, known));
+            each(self.arrive(number, known, true));
             self.segments.pop_front();
             self.una += 1;
         }
         self.reported.acknowledge(una);
     }
 
-    fn arrive(&mut self, number: u32, known: bool) -> Arrived {
+    fn arrive(&mut self, number: u32, known: bool, is_acked: bool) -> Arrived {
         self.unlist(number);
+        let leaks = self.leaks;
         let segment = self.at_mut(number);
-        let (lost, again) = (segment.lost, segment.again);
-        (segment.lost, segment.again) = (false, false);
+        let lost = segment.lost;
+        // The kernel expects a retransmission to be still in flight where its segment is reported and was not lost.
+        let again = segment.again && (is_acked || lost || !leaks);
+        segment.lost = false;
+        segment.again &= !again;
         let arrived = Arrived { segment: number, sent: segment.sent, ever_again: segment.ever_again, known };
         self.lost -= u32::from(lost);
         self.again -= u32::from(again);
@@ -268,11 +283,16 @@ impl Outstanding {
     pub fn lose_earliest(&mut self, mut is_lost: impl FnMut(u32, Time) -> Option<bool>) {
         let mut number = self.earliest;
         while number != NONE {
-            let Segment { later, sent, .. } = *self.at(number);
-            match is_lost(number, sent) {
-                None => return,
-                Some(true) => self.lose(number),
-                Some(false) => {}
+            let Segment { later, sent, lost, again, .. } = *self.at(number);
+            if again || !lost {
+                match is_lost(number, sent) {
+                    None => return,
+                    Some(true) => {
+                        self.lose(number);
+                        self.unlist(number);
+                    }
+                    Some(false) => {}
+                }
             }
             number = later;
         }
@@ -352,16 +372,20 @@ impl Outstanding {
         let numbers = || self.una..self.una + self.len();
         let count = |is: &dyn Fn(u32) -> bool| numbers().filter(|&number| is(number)).count() as u32;
         assert_eq!(self.lost, count(&|number| self.at(number).lost), "{self:?}");
-        assert_eq!(self.again, count(&|number| self.at(number).again), "{self:?}");
+        let again = count(&|number| self.at(number).again);
+        assert!(self.again == again || (self.leaks && self.again > again), "{self:?}");
         assert_eq!(self.reported.count(), count(&|number| self.reported.has(number)), "{self:?}");
         for number in numbers() {
             let segment = self.at(number);
             let is_waiting = segment.lost && !segment.again;
             assert!(
-                !self.reported.has(number) || !(segment.lost || segment.again || segment.listed),
+                !self.reported.has(number) || !(segment.lost || (segment.again && !self.leaks) || segment.listed),
                 "{self:?}"
             );
-            assert!(!is_waiting || (number >= self.hint && !segment.listed), "{number} in {self:?}");
+            assert!(
+                !is_waiting || (number >= self.hint && (self.leaks || !segment.listed)),
+                "{number} in {self:?}"
+            );
         }
         let mut listed = Vec::new();
         let mut number = self.earliest;
@@ -371,5 +395,59 @@ impl Outstanding {
         }
         assert!(listed.is_sorted(), "{self:?}");
         assert_eq!(listed.len() as u32, count(&|number| self.at(number).listed), "{self:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments 0 to 3, of which 0 was sent again after a timeout that was then undone.
+    fn undone(leaks: bool) -> Outstanding {
+        let mut outstanding = Outstanding { leaks, ..Outstanding::default() };
+        (0..4).for_each(|segment| outstanding.push(Time::from_ms(segment)));
+        outstanding.lose_after_timeout(|_| true);
+        outstanding.send_again(0, Time::from_ms(300));
+        outstanding.forget_losses();
+        outstanding.check();
+        outstanding
+    }
+
+    /// The kernel counts the retransmission twice when it times out again, so that one stays counted for good: the next
+    /// loss waits for a timeout (seen in Linux 6.17, 6.18 and 7.3).
+    #[test]
+    fn a_retransmission_leaks() {
+        for (leaks, counted) in [(false, 0), (true, 1)] {
+            let mut outstanding = undone(leaks);
+            outstanding.lose_after_timeout(|_| true);
+            outstanding.send_again(0, Time::from_ms(600));
+            outstanding.check();
+            assert_eq!(outstanding.again(), 1 + counted);
+            outstanding.acknowledge(1, |_| {});
+            outstanding.report(2, 4, |_| {});
+            outstanding.check();
+            assert_eq!((outstanding.lost(), outstanding.again()), (1, counted));
+            assert_eq!(outstanding.first_to_send_again(), (!leaks).then_some(1));
+        }
+    }
+
+    /// Segments that a timeout marked can be found lost again once it is undone; and one that is reported while its
+    /// retransmission is in flight stays counted until it is acknowledged.
+    #[test]
+    fn an_undone_timeout_leaves_the_list_as_it_was() {
+        let mut outstanding = undone(true);
+        let mut seen = Vec::new();
+        outstanding.lose_earliest(|segment, _| {
+            seen.push(segment);
+            Some(segment < 3)
+        });
+        outstanding.check();
+        assert_eq!((seen, outstanding.lost(), outstanding.again()), (vec![1, 2, 3, 0], 3, 1));
+        let mut outstanding = undone(true);
+        outstanding.report(0, 1, |_| {});
+        outstanding.check();
+        assert_eq!((outstanding.again(), outstanding.in_flight()), (1, 4));
+        outstanding.acknowledge(1, |_| {});
+        assert_eq!((outstanding.again(), outstanding.in_flight()), (0, 3));
     }
 }

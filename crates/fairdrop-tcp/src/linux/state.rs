@@ -1,11 +1,13 @@
 //! State of a sender modelled on the Linux kernel.
 
+use super::config::LinuxConfig;
 use super::outstanding::Outstanding;
 use super::pacing::Paced;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::round_trip::RoundTrip;
 use crate::accurate_ecn::Reconstruction;
+use crate::config::Config;
 use crate::congestion::Window;
 use fairdrop::Time;
 
@@ -82,10 +84,11 @@ impl Default for Linux {
 }
 
 impl Linux {
-    /// State of a new connection; `rates`: its control receives rates of delivery.
-    pub fn new(rates: bool) -> Self {
-        let mut linux = Self { paced: rates.then(Box::default), ..Self::default() };
-        linux.outstanding.found = rates.then(Vec::new);
+    /// State of a new connection.
+    pub fn new(config: &Config<LinuxConfig>) -> Self {
+        let mut linux = Self { paced: config.rates.then(Box::default), ..Self::default() };
+        linux.outstanding.found = config.rates.then(Vec::new);
+        linux.outstanding.leaks = config.family.retrans_leak;
         linux
     }
 }

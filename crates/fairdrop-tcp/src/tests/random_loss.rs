@@ -46,9 +46,9 @@ fn settings() -> impl Strategy<Value = String> {
 }
 
 fn as_linux() -> impl Strategy<Value = String> {
-    const SWITCHES: [&str; 8] =
-        ["handshake", "delayed_ack", "rack", "tlp", "prr", "frto", "timestamps", "quick_ack"];
-    let switches = prop::array::uniform8(prop::bool::weighted(0.7));
+    const SWITCHES: [&str; 9] =
+        ["handshake", "delayed_ack", "rack", "tlp", "prr", "frto", "timestamps", "quick_ack", "retrans_leak"];
+    let switches = prop::array::uniform9(prop::bool::weighted(0.7));
     (1_u32..40, 1_u32..12, switches).prop_map(|(max, initial, on)| {
         let switches = SWITCHES.iter().zip(on).map(|(name, on)| format!("{name}={on}"));
         let switches = switches.collect::<Vec<_>>().join(" ");
