@@ -11,6 +11,11 @@ PYTEST := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 # Always of the same packages: for others cargo would choose other features of their dependencies, and compile all again.
 PACKAGES := --workspace --exclude fairdrop-py
 CARGO_TEST := cargo test $(PACKAGES)
+# Two commands at once, each of which leaves a processor idle now and then; both have to succeed.
+define together
+@$(1) & first=$$!; $(2); second=$$?; wait $$first && exit $$second
+endef
+EXTENSION = $(MAKE) --no-print-directory .venv/dev
 # Tests of the tree itself, which need no new extension.
 QUICK := $(addprefix tests/python/test_,architecture.py features.py map.py supply.py tools.py)
 # Live runs are Linux's.
@@ -26,7 +31,9 @@ help: ## this list
 demo: .venv/installed $(LIVE) ## the headline scenario and a replay of a capture, ending in reports to open
 	@$(BIN)/python scripts/demo.py
 
-test: test-rust test-python test-bpf no-panic ## every test
+test: .tools-checked ## every test
+	$(call together,$(EXTENSION),$(CARGO_TEST) --tests --no-run)
+	@$(MAKE) --no-print-directory test-rust test-python test-bpf no-panic
 
 # Examples are left to `make lint`, which compiles them too, but for the one that tests in Python run.
 test-rust: .tools-checked
@@ -58,8 +65,9 @@ release: .venv/dist ## what goes with the packages of dist/: notes, checksums, p
 semver: ## the interfaces of the stable crates beside those of the last release (cargo-semver-checks)
 	@scripts/semver.sh
 
-dist-check: .venv/dist ## the wheel and fairdropd for x86-64 in an empty environment: README's commands, the Debian package (ten minutes)
-	$(BIN)/python scripts/dist.py wheel sdist fairdropd c bpf --architecture x86_64
+# Optimised less than what is released, and compiled in half the time: what is in the packages is the same.
+dist-check: .venv/dist ## the wheel and fairdropd for x86-64 in an empty environment: README's commands, the Debian package (six minutes)
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=1 $(BIN)/python scripts/dist.py wheel sdist fairdropd c bpf --architecture x86_64
 	$(BIN)/python -m pytest tests/packages
 
 dist-twice: .venv/dist ## all packages, and the crates, built twice: the same bytes
@@ -114,14 +122,20 @@ mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutant
 conformance: ## the conformance vectors, when a change of decisions is meant
 	cargo run --quiet --package fairdrop-conformance -- conformance/vectors
 
-lint: .venv/dev lint-only ## formatting, clippy, ruff, mypy, words
+lint: .tools-checked ## formatting, clippy, ruff, mypy, words
+	$(call together,$(EXTENSION),$(MAKE) --no-print-directory lint-rust)
+	@$(MAKE) --no-print-directory lint-python
 
-lint-only:
+lint-only: lint-rust lint-python
+
+lint-rust:
 	scripts/check_words.sh
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 crates/fairdrop/src/disciplines/*.rs crates/fairdrop/tests/*.rs crates/fairdrop-reference/src/*.rs crates/fairdrop-reference/src/compare/*.rs
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy --package fairdrop-live --no-default-features -- -D warnings # the daemon does without the simulator
+
+lint-python:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
