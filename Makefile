@@ -313,7 +313,7 @@ LOADER = $(if $(wildcard $(BIN)/fairdropd target/release/fairdropd target/debug/
 qdisc-smoke: .venv/dev $(LOADER) ## every BPF qdisc in a Debian kernel under qemu: traffic, counters, 125 adds and deletes (minutes; KERNELS=packages)
 	@$(BIN)/python scripts/qdisc_smoke.py $(KERNELS)
 
-qdisc-kernels: .venv/dev $(LOADER) ## every BPF qdisc loaded into Debian kernels and changed under traffic, with counters reconciled (two minutes each; KERNELS=packages)
+qdisc-kernels: .venv/dev $(LOADER) ## every BPF qdisc loaded into Debian kernels and changed under traffic, with counters reconciled (a quarter of an hour each; KERNELS=packages)
 	@$(BIN)/python scripts/qdisc_kernels.py $(KERNELS)
 
 qdisc-lab: .venv/dev $(LOADER) ## what the BPF qdiscs cost beside the kernel's own, in instructions for a packet, and what they endure (an hour; resumes)

@@ -139,8 +139,8 @@ def parts() -> Iterator[Part]:
         for name in KERNEL:
             yield Part(loads, name, INSTANCES, WARM_UP_S, MEASURED_S)
         if number == 1:
-            for name in ("bpf_ward", "bpf_chokew", "sfb", "fq_codel"):
-                yield Part(RATES, name, 1, *LONG)
+            for name, instances in (("bpf_ward", 3), ("bpf_chokew", 3), ("sfb", 1), ("fq_codel", 1)):
+                yield Part(RATES, name, instances, *LONG)
     for name in PROGRAMS:
         yield Part(LOADS[0], name, INSTANCES, WARM_UP_S, MEASURED_S)
 
@@ -187,6 +187,8 @@ limit = "{limit}p"
 name = "tcp"
 transport = "reno"
 era = "linux"
+timer_wheel = true
+retrans_leak = true
 count = {load.flows}
 packet_size = "{FRAME}B"
 start_spread = "0s"

@@ -84,7 +84,9 @@ def summary(rows: Sequence[Row]) -> str:
             continue
         near = [abs(ratio(rows, discipline, load) - 1) <= TOLERANCE for load in loads]
         lost = [abs(ratio(rows, discipline, load, "udp_lost") - 1) <= TOLERANCE for load in loads]
-        furthest = max(loads, key=lambda load, name=discipline: abs(ratio(rows, name, load) - 1))  # type: ignore[misc]
+        # A ratio to nothing says nothing.
+        there = [load for load in loads if min(udp(rows, "simulator", discipline, load)) > 0]
+        furthest = max(there, key=lambda load, name=discipline: abs(ratio(rows, name, load) - 1))  # type: ignore[misc]
         lines.append(
             (
                 named(discipline),

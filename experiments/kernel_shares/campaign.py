@@ -156,6 +156,8 @@ limit = "300p"
 name = "tcp"
 transport = "reno"
 era = "linux"
+timer_wheel = true
+retrans_leak = true
 count = {FLOWS}
 packet_size = "{FRAME}B"
 

@@ -1,8 +1,8 @@
-# Runs in the guest after guest_network.sh: every program is loaded, has four TCP flows and UDP over 1 Mb/s for 4 s, is changed 20 times under
+# Runs in the guest after guest_network.sh: every program is loaded, has four TCP flows and UDP over 1 Mb/s for 4 s, is changed 1000 times under
 # as much traffic, shows its counters beside the kernel's own, and is deleted. Lines that begin with a word in capitals are read by
 # scripts/qdisc_kernels.py.
 RED="avpkt 1014 probability 0.02 burst 150 bandwidth 1mbit"
-CHANGES=20
+CHANGES=1000
 ip netns exec dst tc qdisc add dev far root netem delay 6ms limit 10000
 skbs() { grep -E '^skbuff_head_cache|^skbuff_fclone_cache' /proc/slabinfo | tr -s ' ' | cut -d' ' -f1,2 | tr '\n' ' '; }
 

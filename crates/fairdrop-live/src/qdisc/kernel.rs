@@ -7,16 +7,25 @@ const OLDEST: (u32, u32) = (6, 16);
 /// Types of the kernel, which programs are fitted to.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// A type that only a kernel with `CONFIG_NET_SCH_BPF` has.
-const INTERFACE: &[u8] = b"bpf_struct_ops_Qdisc_ops\0";
+const INTERFACE: &[u8] = b"bpf_struct_ops_Qdisc_ops";
 
-/// Checks the running kernel.
+/// Checks the rights of this process.
+///
+/// # Errors
+/// It has too few.
+pub fn check_rights() -> Result<(), String> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err("it takes the rights of root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN)".into())
+}
+
+/// Checks the rights of this process, and the running kernel.
 ///
 /// # Errors
 /// What it lacks.
 pub fn check() -> Result<(), String> {
-    if !rustix::process::geteuid().is_root() {
-        return Err("it takes the rights of root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN)".into());
-    }
+    check_rights()?;
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     judge(&release, fs::read(TYPES).ok().as_deref())
 }
@@ -31,7 +40,8 @@ fn judge(release: &str, types: Option<&[u8]>) -> Result<(), String> {
     }
     let types =
         types.ok_or_else(|| format!("Linux {release} has no {TYPES} (CONFIG_DEBUG_INFO_BTF); {valid}"))?;
-    if types.windows(INTERFACE.len()).any(|window| window == INTERFACE) {
+    // Their names end with a zero.
+    if types.split(|&byte| byte == 0).any(|name| name == INTERFACE) {
         return Ok(());
     }
     Err(format!("Linux {release} is built without CONFIG_NET_SCH_BPF; {valid}"))
@@ -43,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_a_kernel_lacks_is_named() {
-        let with = [b"x\0".as_slice(), INTERFACE].concat();
+        let with = [b"x\0".as_slice(), INTERFACE, b"\0"].concat();
         assert_eq!(judge("6.17.13+deb13-amd64", Some(&with)), Ok(()));
         assert_eq!(judge("7.3.4", Some(&with)), Ok(()));
         for (release, types, expected) in [

@@ -47,12 +47,8 @@ pub struct LinuxConfig {
     /// Timers fire at the ticks of the kernel's timer wheel.
     pub timer_wheel: bool,
     /// Retransmissions that are not in flight stay counted after an undone timeout, as in the kernel (`retrans_out`).
-    #[serde(skip_serializing_if = "is_off")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retrans_leak: bool,
-}
-
-fn is_off(switch: &bool) -> bool {
-    !switch
 }
 
 impl Family for LinuxConfig {

@@ -379,7 +379,8 @@ impl Outstanding {
             let segment = self.at(number);
             let is_waiting = segment.lost && !segment.again;
             assert!(
-                !self.reported.has(number) || !(segment.lost || (segment.again && !self.leaks) || segment.listed),
+                !self.reported.has(number)
+                    || !(segment.lost || (segment.again && !self.leaks) || segment.listed),
                 "{self:?}"
             );
             assert!(
