@@ -327,7 +327,7 @@ qdisc-loads: .venv/installed $(LOADER) ## the kernel's own queue disciplines on 
 	$(BIN)/python -m experiments.kernel_loads.campaign --keep
 	$(BIN)/python -m experiments.pages kernel_loads kernel_shares
 
-readings: .venv/installed ## every reading of a whole paper against all of its ids, and the set-up that explains most (an hour; resumes; READINGS="choke --threads 1")
+readings: .venv/installed ## every reading of a whole paper against all of its ids, and the set-up that explains most (three quarters of an hour; resumes; READINGS="choke --threads 1")
 	$(BIN)/python -m experiments.readings.campaign $(READINGS)
 	$(BIN)/python -m experiments.pages readings
 
